@@ -1,0 +1,1 @@
+"""Rosetta: one network in many frameworks, proved to be the same, and timed."""

@@ -1,0 +1,1 @@
+"""The networks in plain NumPy."""
