@@ -1,0 +1,124 @@
+"""One worker in one task: its session, its steps so far, and the row that comes of them."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from rosetta.bench.plan import TaskPlan
+from rosetta.coordinator import Session, WorkerFailureError
+from rosetta.protocol.messages import Ready, Result
+from rosetta.results import Evaluation, Row, Step, median_and_mad
+from rosetta.results.records import RowStatus
+from rosetta.workers import Worker
+
+
+@dataclass
+class Participant:
+    """Mutable record of one worker while its task runs."""
+
+    worker: Worker
+    session: Session | None = None
+    status: RowStatus = "interrupted"
+    reason: str | None = None
+    ready: Ready | None = None
+    steps: int = 0
+    final_loss: float | None = None
+    first_step_ns: int | None = None
+    work_ns: dict[int, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("q")))
+    """copy_ns + step_ns of the timed steps, by block."""
+    step_ns: array[int] = field(default_factory=lambda: array("q"))
+    copy_ns: array[int] = field(default_factory=lambda: array("q"))
+    wait_ns: array[int] = field(default_factory=lambda: array("q"))
+    evaluations: list[Evaluation] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The worker's name."""
+        return self.worker.name
+
+    @property
+    def running(self) -> bool:
+        """It takes part still: neither failed nor done."""
+        return self.session is not None and self.status == "interrupted"
+
+    def failed(self, failure: WorkerFailureError) -> None:
+        """It can't go on; what it did so far is kept."""
+        self.status, self.reason = failure.status, failure.reason
+
+    def skipped(self, reason: str) -> None:
+        """It never started."""
+        self.status, self.reason = "skipped", reason
+
+    def add(self, step: Step, result: Result) -> None:
+        """Count one step."""
+        self.steps += 1
+        self.final_loss = step.loss
+        if step.phase == "first":
+            self.first_step_ns = result.copy_ns + result.step_ns
+        if step.phase == "timed":
+            self.work_ns[step.block].append(result.copy_ns + result.step_ns)
+            self.step_ns.append(result.step_ns)
+            self.copy_ns.append(result.copy_ns)
+            self.wait_ns.append(result.wait_ns)
+
+    def row(self, plan: TaskPlan, device: str, threads: int) -> Row:
+        """The row as it stands now; ratios come later, when all rows are there."""
+        hello = self.session.hello if self.session else None
+        process = self.session.process if self.session else None
+        batch_size = plan.task.training.batch_size
+        step_median, step_mad = _median_and_mad(self.step_ns)
+        work_median, _ = _median_and_mad(array("q", (t for b in self.work_ns.values() for t in b)))
+        return Row(
+            worker=self.name,
+            task=plan.task.name,
+            data=plan.dataset.label,
+            device=hello.device if hello else device,
+            threads=self.ready.threads if self.ready else threads,
+            status=self.status,
+            reason=self.reason,
+            harness=self.worker.harness,
+            steps=self.steps,
+            timed_steps=len(self.step_ns),
+            batch_size=batch_size,
+            samples_per_s=batch_size * 1e9 / work_median if work_median else None,
+            step_ns_median=step_median,
+            step_ns_mad=step_mad,
+            wait_ns_median=_median_and_mad(self.wait_ns)[0],
+            copy_ns_median=_median_and_mad(self.copy_ns)[0],
+            first_step_ns=self.first_step_ns,
+            setup_ns=self.ready.setup_ns if self.ready else None,
+            accuracy=self.evaluations[-1].accuracy if self.evaluations else None,
+            evaluations=self.evaluations,
+            final_loss=self.final_loss,
+            peak_memory_bytes=(process.peak_memory_bytes or None) if process else None,
+            framework=hello.framework if hello else None,
+            framework_version=hello.framework_version if hello else None,
+            language=hello.language if hello else self.worker.language,
+            language_version=hello.language_version if hello else None,
+            forms=hello.forms if hello else {},
+            disclosures=hello.disclosures if hello else {},
+        )
+
+
+def step_record(task: str, worker: str, result: Result, *, block: int, phase: str) -> Step:
+    """A RESULT as one line of `steps.jsonl`."""
+    return Step(
+        task=task,
+        worker=worker,
+        step=result.step,
+        phase=phase,  # type: ignore[arg-type]
+        block=block,
+        loss=result.loss if math.isfinite(result.loss) else None,
+        wait_ns=result.wait_ns,
+        copy_ns=result.copy_ns,
+        step_ns=result.step_ns,
+        forward_ns=result.forward_ns,
+        backward_ns=result.backward_ns,
+    )
+
+
+def _median_and_mad(values: array[int]) -> tuple[int | None, int | None]:
+    return median_and_mad(values) if values else (None, None)

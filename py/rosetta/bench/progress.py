@@ -1,0 +1,131 @@
+"""What a run tells while it goes on: live bars on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from rosetta.results import Row, Step
+
+PLAIN_INTERVAL = 10.0
+
+
+class Reporter(Protocol):
+    """Gets the events of a run."""
+
+    def note(self, sentence: str) -> None:
+        """Something that the user should know."""
+
+    def begin(self, task: str, data: str, workers: list[str], steps: int) -> None:
+        """A task begins, with `steps` steps for each of `workers`."""
+
+    def state(self, worker: str, words: str) -> None:
+        """What a worker is busy with besides training."""
+
+    def step(self, worker: str, step: Step, samples_per_s: float) -> None:
+        """A worker has done a step."""
+
+    def end(self, rows: list[Row]) -> None:
+        """The task is over."""
+
+
+def reporter(console: Console) -> Reporter:
+    """The reporter that fits the console."""
+    return LiveReporter(console) if console.is_terminal else PlainReporter(console)
+
+
+class LiveReporter:
+    """A bar per worker: step, loss, samples/s, time left."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bars: Progress | None = None
+        self._ids: dict[str, TaskID] = {}
+
+    def note(self, sentence: str) -> None:
+        self._console.print(escape(sentence), highlight=False)
+
+    def begin(self, task: str, data: str, workers: list[str], steps: int) -> None:
+        self._console.print(f"[bold]{escape(task)}[/] on {escape(data)}", highlight=False)
+        self._bars = Progress(
+            TextColumn("{task.description:<14}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[words]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+        )
+        self._ids = {
+            name: self._bars.add_task(name, total=steps, words="starting") for name in workers
+        }
+        self._bars.start()
+
+    def state(self, worker: str, words: str) -> None:
+        if self._bars and worker in self._ids:
+            self._bars.update(self._ids[worker], words=escape(words))
+
+    def step(self, worker: str, step: Step, samples_per_s: float) -> None:
+        if self._bars and worker in self._ids:
+            words = f"loss {_loss(step)}  {samples_per_s:,.0f} samples/s"
+            self._bars.update(self._ids[worker], advance=1, words=words)
+
+    def end(self, rows: list[Row]) -> None:
+        if self._bars:
+            self._bars.stop()
+            self._bars = None
+
+
+class PlainReporter:
+    """A line when something happens, and one every ten seconds of training a worker."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._steps = 0
+        self._started: dict[str, tuple[float, int]] = {}
+        self._said: dict[str, float] = {}
+
+    def note(self, sentence: str) -> None:
+        self._console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+    def begin(self, task: str, data: str, workers: list[str], steps: int) -> None:
+        self.note(f"{task} on {data}: {', '.join(workers)}, {steps} steps each")
+        self._steps = steps
+        self._started = {}
+        self._said = {}
+
+    def state(self, worker: str, words: str) -> None:
+        self.note(f"  {worker}: {words}")
+
+    def step(self, worker: str, step: Step, samples_per_s: float) -> None:
+        now = time.monotonic()
+        since, first = self._started.setdefault(worker, (now, step.step))
+        last = step.step + 1 == self._steps
+        if not last and now - self._said.setdefault(worker, now) < PLAIN_INTERVAL:
+            return
+        self._said[worker] = now
+        done = step.step - first
+        left = (now - since) / done * (self._steps - step.step - 1) if done else 0.0
+        self.note(
+            f"  {worker}: step {step.step + 1}/{self._steps}, loss {_loss(step)}, "
+            f"{samples_per_s:,.0f} samples/s, {left:.0f} s left"
+        )
+
+    def end(self, rows: list[Row]) -> None:
+        for row in rows:
+            if row.status != "ok":
+                self.note(f"  {row.worker}: {row.status}: {row.reason or 'see its log'}")
+
+
+def _loss(step: Step) -> str:
+    return "not finite" if step.loss is None else f"{step.loss:.4f}"

@@ -1,0 +1,40 @@
+"""Every row's speed relative to the baseline's, over the blocks that both trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from rosetta.bench.participant import Participant
+from rosetta.results import Row, ratio_of_blocks
+
+
+def with_ratios(
+    rows: Sequence[Row], participants: Sequence[Participant], baseline: str | None
+) -> list[Row]:
+    """`rows` with `ratio` and `ratio_interval`.
+
+    Rows that aren't `ok`, and workers that measure the harness, take no part. Without a baseline
+    row there are no ratios.
+    """
+    timed = {
+        p.name: p.work_ns
+        for p in participants
+        if p.status == "ok" and p.work_ns and not p.worker.harness
+    }
+    reference = timed.get(baseline) if baseline else None
+    if reference is None:
+        return list(rows)
+    numbers = sorted(reference)
+    result = []
+    for row in rows:
+        blocks = timed.get(row.worker)
+        ratio = blocks and ratio_of_blocks(
+            [reference[n] for n in numbers], [blocks.get(n, ()) for n in numbers]
+        )
+        if ratio:
+            interval = list(ratio.interval) if ratio.interval else None
+            row = msgspec.structs.replace(row, ratio=ratio.value, ratio_interval=interval)
+        result.append(row)
+    return result

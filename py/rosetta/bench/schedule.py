@@ -1,0 +1,63 @@
+"""Which steps make up a block, and whose turn it is when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from rosetta.results import Phase
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive steps given to one worker after the other."""
+
+    number: int
+    start: int
+    stop: int
+    evaluate: bool
+    """Accuracy is taken after this block."""
+
+    @property
+    def steps(self) -> range:
+        """The step numbers."""
+        return range(self.start, self.stop)
+
+
+def blocks(total: int, *, warmup: int, size: int, epoch: int | None) -> Iterator[Block]:
+    """Cut `total` steps into blocks of at most `size`.
+
+    Block 0 holds the steps that aren't timed: the first and the warm-up. A block never crosses the
+    end of an epoch of `epoch` steps; None: the run isn't counted in epochs.
+    """
+    start, number = 0, 0
+    while start < total:
+        stop = min(total, start + (1 + warmup if number == 0 else size))
+        if epoch:
+            stop = min(stop, (start // epoch + 1) * epoch)
+        at_end = stop == total or (epoch is not None and stop % epoch == 0)
+        yield Block(number, start, stop, at_end)
+        start, number = stop, number + 1
+
+
+def phase(step: int, warmup: int) -> Phase:
+    """What a step's time counts as."""
+    if step == 0:
+        return "first"
+    return "warmup" if step <= warmup else "timed"
+
+
+def turns(participants: Sequence[T], block: int, seed: int) -> list[T]:
+    """The order of turns in a block: a seeded shuffle that is rotated by one with every block.
+
+    So each participant is first, second, … equally often, and a machine that gets slower over a
+    block is slower for all of them alike.
+    """
+    shuffled = [participants[i] for i in np.random.default_rng(seed).permutation(len(participants))]
+    shift = block % max(1, len(shuffled))
+    return shuffled[shift:] + shuffled[:shift]

@@ -1,0 +1,50 @@
+"""The commands put together, and what happens to their errors."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import typer
+
+from rosetta.cli import bench, data, doctor, env, table, worker, workers
+from rosetta.errors import UserError
+
+app = typer.Typer(
+    name="rosetta",
+    help="Trains the same network in many frameworks, on the same batches, and times it.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command("bench")(bench.command)
+app.command("worker")(worker.command)
+app.command("workers")(workers.command)
+app.command("data")(data.command)
+app.add_typer(env.app, name="env")
+app.command("doctor")(doctor.command)
+app.command("table")(table.command)
+
+
+def main() -> None:
+    """Entry point. A mistake of the user's is one line on standard error and exit code 2."""
+    logging.basicConfig(level=logging.WARNING, format="rosetta: %(message)s")
+    try:
+        sys.exit(app(standalone_mode=False))
+    except typer.TyperException as error:
+        _complain(error.format_message())
+        sys.exit(2)
+    except UserError as error:
+        _complain(str(error))
+        sys.exit(2)
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("interrupted")
+        sys.exit(130)
+    except BrokenPipeError:  # somebody piped us into `head`
+        sys.stderr.close()
+        sys.exit(141)
+
+
+def _complain(sentence: str) -> None:
+    print("rosetta: " + " ".join(sentence.split()), file=sys.stderr)

@@ -1,0 +1,187 @@
+"""`rosetta bench`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from rosetta import report, tasks, workers
+from rosetta.bench import Plan, run
+from rosetta.bench.plan import DEFAULT_BLOCK, DEFAULT_WARMUP, plan_task
+from rosetta.bench.progress import reporter
+from rosetta.cli import options
+from rosetta.coordinator import Deadlines
+from rosetta.errors import UserError
+from rosetta.results import Summary
+from rosetta.results.directory import new_run_id
+from rosetta.workers import Worker
+
+DEADLINES = Deadlines()
+
+
+def command(
+    task: Annotated[
+        list[str] | None, typer.Option(help="Task; repeat or separate with commas [all that train]")
+    ] = None,
+    worker: Annotated[
+        list[str] | None,
+        typer.Option(help="Worker; repeat or separate with commas [all frameworks]"),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A few minutes: the task's bench steps")
+    ] = (False),
+    steps: Annotated[int | None, typer.Option(min=1, help="Timed steps of each task")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs of each task")] = None,
+    data: Annotated[str, typer.Option(help=options.DATA_HELP)] = "auto",
+    data_dir: Annotated[list[str] | None, typer.Option(help=options.DATA_DIR_HELP)] = None,
+    download: Annotated[bool, typer.Option(help="Fetch data sets that are missing")] = True,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Samples of a batch")] = None,
+    learning_rate: Annotated[float | None, typer.Option(min=0, help="Learning rate")] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31 - 1, help="Of parameters, batches and dropout")
+    ] = 1,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each worker")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
+    warmup: Annotated[int, typer.Option(min=0, help="Steps after the first that aren't timed")] = (
+        DEFAULT_WARMUP
+    ),
+    block: Annotated[int, typer.Option(min=1, help="Steps of one turn")] = DEFAULT_BLOCK,
+    credit: Annotated[
+        int, typer.Option(min=1, max=1024, help="Batches under way; 1: no prefetch")
+    ] = 2,
+    test_samples: Annotated[
+        int | None, typer.Option(min=1, help="Test samples for accuracy [512, or all after epochs]")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Worker that the ratios refer to [the first]")
+    ] = None,
+    join: Annotated[
+        list[str] | None,
+        typer.Option(help="Workers of this run that you start by hand with `rosetta worker`"),
+    ] = None,
+    bind: Annotated[
+        str | None, typer.Option(help="Where to listen: ipc://PATH or tcp://127.0.0.1:PORT")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Run directory [runs/<time>-<id>]")] = None,
+    start_deadline: Annotated[
+        float, typer.Option(min=0.1, help="Seconds from a worker's start to its HELLO")
+    ] = DEADLINES.start,
+    step_deadline: Annotated[
+        float, typer.Option(min=0.1, help="Seconds of a step; the first one has ten times that")
+    ] = DEADLINES.step,
+) -> int:
+    """Train the tasks on the workers, batch by batch in turn, and print what came out.
+
+    Without --quick, --steps or --epochs each task is trained for the epochs of its task file, which
+    takes hours on a CPU.
+    """
+    if steps is not None and epochs is not None:
+        raise UserError("--steps and --epochs exclude each other: give one of them")
+    chosen = _workers(worker, join)
+    console = Console(stderr=True)
+    events = reporter(console)
+    source = options.DataOptions(data, data_dir, download, seed)
+    planned, notes = [], []
+    for name in _tasks(task, chosen):
+        definition = tasks.load(name).override(
+            batch_size=batch_size, epochs=epochs, learning_rate=learning_rate
+        )
+        dataset, said = source.load(definition, events.note)
+        notes += said
+        planned.append(
+            plan_task(
+                definition,
+                dataset,
+                steps=steps,
+                epochs=epochs,
+                quick=quick,
+                warmup=warmup,
+                test_samples=test_samples,
+            )
+        )
+    now, identity = datetime.now(UTC), new_run_id()
+    the_plan = Plan(
+        tasks=planned,
+        workers=chosen,
+        joining=frozenset(options.split(join)),
+        out=out or Path("runs") / identity,
+        run=identity,
+        started=now.isoformat(timespec="seconds"),
+        seed=seed,
+        threads=threads or options.usable_cpus(),
+        device=device,
+        warmup=warmup,
+        block=block,
+        credit=credit,
+        bind=bind,
+        baseline=_baseline(baseline, chosen),
+        deadlines=Deadlines(
+            start=start_deadline, step=step_deadline, first_step=10 * step_deadline
+        ),
+        notes=notes,
+        options=_given(locals()),
+        command=sys.argv,
+    )
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    summary = run(the_plan, events)
+    show(summary, the_plan.out)
+    return _exit_code(summary)
+
+
+def show(summary: Summary, directory: Path) -> None:
+    """Print the tables and what must be said beside them, on standard output."""
+    console = options.output()
+    for task in dict.fromkeys(row.task for row in summary.rows):
+        console.print(report.table(summary, task))
+    for sentence in report.notes(summary):
+        console.print(sentence, markup=False, highlight=False)
+    console.print(f"run directory: {directory}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _tasks(asked: list[str] | None, chosen: list[Worker]) -> list[str]:
+    names = options.split(asked)
+    if names:
+        return names
+    able = {name for worker in chosen for name in worker.tasks}
+    return [name for name in tasks.names() if name in able]
+
+
+def _workers(asked: list[str] | None, join: list[str] | None) -> list[Worker]:
+    names = options.split(asked)
+    if not names:
+        names = [name for name, worker in workers.catalogue().items() if not worker.harness]
+    return [workers.get(name) for name in dict.fromkeys(names + options.split(join))]
+
+
+def _baseline(asked: str | None, chosen: list[Worker]) -> str | None:
+    names = [worker.name for worker in chosen if not worker.harness]
+    if asked is not None and asked not in names:
+        raise UserError(f"--baseline {asked}: not one of this run's workers ({', '.join(names)})")
+    return asked or next(iter(names), None)
+
+
+def _given(local: dict[str, object]) -> dict[str, object]:
+    """The options of this call, for `run.json`."""
+    names = command.__annotations__.keys() - {"return"}
+    return {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in local.items()
+        if name in names
+    }
+
+
+def _exit_code(summary: Summary) -> int:
+    if summary.state == "interrupted":
+        return 130
+    good = [row for row in summary.rows if row.status == "ok"]
+    return 0 if good and all(row.status in ("ok", "skipped") for row in summary.rows) else 1
+
+
+def _as_interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt

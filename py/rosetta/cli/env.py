@@ -1,0 +1,53 @@
+"""`rosetta env`: the workers' environments."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from rosetta import environments, workers
+from rosetta.cli import options
+from rosetta.environments import EnvironmentUnavailable
+from rosetta.workers import Worker
+
+app = typer.Typer(help="Make, measure and remove the workers' environments.", no_args_is_help=True)
+
+Names = Annotated[list[str] | None, typer.Argument(help="Workers [all]")]
+
+
+@app.command()
+def create(names: Names = None) -> int:
+    """Make the environments that are missing or out of date."""
+    failed = 0
+    for worker in _chosen(names):
+        try:
+            state = environments.ensure(worker, options.say, Console(stderr=True))
+            options.say(f"{worker.name}: ready at {state.path}")
+        except EnvironmentUnavailable as error:
+            options.say(f"{worker.name}: {error}")
+            failed += 1
+    return 1 if failed else 0
+
+
+@app.command()
+def size(names: Names = None) -> int:
+    """Print the disk space that each environment takes."""
+    for worker in _chosen(names):
+        print(f"{worker.name:<14} {environments.size(worker) / 2**20:8,.0f} MB")
+    return 0
+
+
+@app.command()
+def clean(names: Names = None) -> int:
+    """Remove environments; they are made again when they are needed."""
+    for worker in _chosen(names):
+        environments.remove(worker)
+    return 0
+
+
+def _chosen(names: list[str] | None) -> list[Worker]:
+    if names:
+        return [workers.get(name) for name in options.split(names)]
+    return list(workers.catalogue().values())

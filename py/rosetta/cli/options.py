@@ -1,0 +1,88 @@
+"""Options that several commands share, and where output goes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from rosetta import datasets
+from rosetta.datasets import Dataset
+from rosetta.tasks import Task
+
+DATA_HELP = (
+    "auto: the task's own data set, or synthetic where it can't be had; or cifar10, imdb, mnist, "
+    "synthetic"
+)
+DATA_DIR_HELP = "Folder with downloaded data sets; repeat for more [$ROSETTA_DATA]"
+
+_PLAIN_WIDTH = 200
+
+
+def split(values: Iterable[str] | None) -> list[str]:
+    """Values of an option that may be repeated or separated with commas, each once, in order."""
+    words = (word.strip() for value in values or () for word in value.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+def usable_cpus() -> int:
+    """Logical CPUs that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def output() -> Console:
+    """Standard output; wide enough for a table's row where it isn't a terminal."""
+    return Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Which data a task is trained on, as the command line says."""
+
+    choice: str
+    folders: list[str] | None
+    download: bool
+    seed: int
+
+    def load(self, task: Task, say: Callable[[str], None]) -> tuple[Dataset, list[str]]:
+        """The data set for `task`, and what the tables must say about it."""
+        name = task.data if self.choice == "auto" else self.choice
+        try:
+            dataset = self._load(name, task, say)
+        except datasets.DataUnavailable as error:
+            if self.choice != "auto":
+                raise
+            note = f"{task.name} runs on synthetic data: {error}"
+            say(note)
+            return self._load("synthetic", task, say), [note]
+        return dataset, [f"{task.name}: {warning}" for warning in dataset.source.warnings]
+
+    def _load(self, name: str, task: Task, say: Callable[[str], None]) -> Dataset:
+        return datasets.load(
+            name,
+            task=task.to_wire(),
+            directories=self.directories(),
+            download=self.download,
+            seed=self.seed,
+            report=say,
+        )
+
+    def directories(self) -> list[Path]:
+        """Folders that data sets are looked for in."""
+        return data_folders(self.folders)
+
+
+def data_folders(asked: list[str] | None) -> list[Path]:
+    """The folders of --data-dir, or else of $ROSETTA_DATA."""
+    return datasets.directories_from(asked, os.environ)
+
+
+def say(sentence: str) -> None:
+    """A line about what is going on: on standard error, so that results can be piped."""
+    print(sentence, file=sys.stderr, flush=True)

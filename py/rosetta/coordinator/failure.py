@@ -1,0 +1,20 @@
+"""Why a worker's row has no result."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Status = Literal["failed", "crashed", "timeout"]
+
+
+class WorkerFailureError(Exception):
+    """One worker can't go on; the others can.
+
+    `status` is what the row says: `crashed` (its process is gone), `timeout` (a deadline passed),
+    `failed` (it answered with an error, or broke the protocol). `reason` is one sentence.
+    """
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status: Status = status
+        self.reason = reason

@@ -1,0 +1,102 @@
+"""Checks of what is installed and set: uv, interpreters, package sources, variables, data."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from rosetta.doctor.finding import Finding
+from rosetta.environments import interpreters, pip_settings, uv
+from rosetta.errors import UserError
+from rosetta.workers import catalogue
+
+_TELLING_VARIABLES = (
+    ("OPENBLAS_CORETYPE", "it forces OpenBLAS's kernels for one processor"),
+    ("OPENBLAS_L2_SIZE", "it changes how OpenBLAS cuts its matrices into blocks"),
+    ("MKL_CBWR", "it restricts MKL's instruction sets"),
+    ("MKL_ENABLE_INSTRUCTIONS", "it restricts MKL's instruction sets"),
+    ("ONEDNN_MAX_CPU_ISA", "it restricts oneDNN's instruction sets"),
+    ("DNNL_MAX_CPU_ISA", "it restricts oneDNN's instruction sets"),
+    ("ATEN_CPU_CAPABILITY", "it restricts PyTorch's instruction sets"),
+    ("OMP_NUM_THREADS", "it sets the number of threads behind the benchmark's back"),
+    ("OPENBLAS_NUM_THREADS", "it sets the number of threads behind the benchmark's back"),
+    ("MKL_NUM_THREADS", "it sets the number of threads behind the benchmark's back"),
+    ("OMP_PROC_BIND", "it pins threads to cores"),
+    ("OMP_WAIT_POLICY", "it makes idle threads spin or sleep"),
+    ("KMP_AFFINITY", "it pins threads to cores"),
+    ("KMP_BLOCKTIME", "it makes idle threads spin or sleep"),
+    ("LD_PRELOAD", "it replaces library functions, often the allocator"),
+)
+
+
+def programs() -> Iterable[Finding]:
+    yield Finding("ok", "python", f"Rosetta runs on Python {sys.version.split()[0]}")
+    try:
+        version = uv.ask(["--version"]).output.strip()
+    except UserError as error:
+        yield Finding("problem", "uv", str(error))
+        return
+    yield Finding("ok", "uv", f"{version} makes the environments")
+
+
+def pythons() -> Iterable[Finding]:
+    """Whether there is an interpreter for each worker."""
+    found = catalogue()
+    for error in found.errors.values():
+        yield Finding("problem", "workers", str(error))
+    wanted: dict[str, list[str]] = {}
+    for worker in found.values():
+        wanted.setdefault(worker.environment.python, []).append(worker.name)
+    for version, names in sorted(wanted.items(), key=lambda item: _as_numbers(item[0])):
+        python = interpreters.find_local(version)
+        if python:
+            yield Finding("ok", "interpreters", f"Python {version} is {python}")
+        else:
+            yield Finding(
+                "warning",
+                "interpreters",
+                f"Python {version} is not here, for {', '.join(names)}: uv will try to fetch it; "
+                f"without a network install it, for example with `pyenv install {version}`",
+            )
+
+
+def package_sources() -> Iterable[Finding]:
+    settings = pip_settings.read()
+    phrases = settings.described()
+    if phrases:
+        yield Finding("ok", "packages", "uv is given pip's settings: " + ", ".join(phrases))
+    else:
+        yield Finding("ok", "packages", "pip has no settings here: uv uses the public index")
+    for folder in settings.missing_folders():
+        sentence = f"pip's find-links names {folder}, which is not there: correct pip's settings"
+        yield Finding("warning", "packages", sentence)
+
+
+def variables() -> Iterable[Finding]:
+    found = [(name, why) for name, why in _TELLING_VARIABLES if os.environ.get(name)]
+    for name, why in found:
+        sentence = f"{name}={os.environ[name]} is set: {why}; unset it to compare with other runs"
+        yield Finding("warning", "variables", sentence)
+    if not found:
+        yield Finding("ok", "variables", "none is set that changes the frameworks' speed")
+
+
+def data() -> Iterable[Finding]:
+    chosen = os.environ.get("ROSETTA_DATA")
+    if not chosen:
+        sentence = (
+            "ROSETTA_DATA is not set: data sets are downloaded when first needed; "
+            "without a network set it to a folder that holds them, or use synthetic data"
+        )
+        yield Finding("ok", "data", sentence)
+    elif Path(chosen).is_dir():
+        yield Finding("ok", "data", f"data sets are read from {chosen}")
+    else:
+        sentence = f"ROSETTA_DATA is {chosen}, which is not a folder: correct or unset it"
+        yield Finding("problem", "data", sentence)
+
+
+def _as_numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))

@@ -1,0 +1,237 @@
+"""Making a worker's environment: an interpreter, a venv, what the lock names.
+
+A virtual environment cannot be moved, so it is built where it will stay, under a lock that uv
+inherits: should this process be killed, the lock lasts until the uv that it started has ended, and
+nobody builds in a folder that is still being written to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from rosetta.environments import interpreters, pip_settings, state, uv
+from rosetta.environments.errors import EnvironmentUnavailable
+from rosetta.environments.pip_settings import PipSettings
+from rosetta.environments.state import EnvironmentStatus, Place
+from rosetta.workers import Worker
+
+Report = Callable[[str], None]
+
+_OWN_SOURCES = (
+    "UV_FIND_LINKS",
+    "UV_INDEX",
+    "UV_DEFAULT_INDEX",
+    "UV_INDEX_URL",
+    "UV_EXTRA_INDEX_URL",
+    "UV_TORCH_BACKEND",
+)
+"""Variables by which the user has already told uv where packages come from."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One way to install the lock."""
+
+    settings: PipSettings
+    note: str = ""
+    """What to tell the user before this attempt is made, after the one before has failed."""
+    label: str = ""
+    """How a reason speaks of this attempt."""
+    variables: dict[str, str] = field(default_factory=dict)
+
+
+def ensure(
+    worker: Worker, report: Report = lambda line: None, console: Console | None = None
+) -> EnvironmentStatus:
+    """The environment of `worker`, made first where it is missing or no longer fits the lock.
+
+    `report` receives single lines about what is being done; on `console` a spinner turns meanwhile.
+    Raises EnvironmentUnavailable. A second process that wants the same environment waits.
+    """
+    if not state.status(worker).ready:
+        try:
+            with _alone(worker, report) as lock:
+                if not state.status(worker).ready:
+                    with _spinner(console, worker):
+                        _make(worker, report, lock)
+        except OSError as error:
+            raise EnvironmentUnavailable(_sentence(error)) from error
+    _link(worker)
+    return state.status(worker)
+
+
+def remove(worker: Worker) -> None:
+    """Removes the environment and its log, when they exist.
+
+    Raises EnvironmentUnavailable when the disk does not allow it.
+    """
+    where = state.place(worker)
+    if not where.path.exists() and not where.log.exists():
+        return
+    try:
+        with _alone(worker, lambda line: None):
+            state.discard(where)
+            where.log.unlink(missing_ok=True)
+    except OSError as error:
+        raise EnvironmentUnavailable(_sentence(error)) from error
+
+
+def _make(worker: Worker, report: Report, lock: int) -> None:
+    """Builds from scratch. What is left of a failed attempt is removed; its log stays."""
+    where = state.place(worker)
+    started = time.monotonic()
+    try:
+        digest = state.lock_digest(worker)
+    except OSError as error:
+        raise EnvironmentUnavailable(f"{worker.environment.lock}: {error.strerror}") from error
+    state.discard(where)
+    where.log.write_bytes(b"")
+    report(_announcement(worker))
+    try:
+        python = interpreters.find(
+            worker.environment.python, lambda line: report(f"{worker.name}: {line}")
+        )
+        _create(where, python, lock)
+        _install(worker, where, report, lock)
+        _compile(worker, where, lock)
+        state.mark_ready(worker, digest)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            state.discard(where)
+        raise
+    taken_s, megabytes = time.monotonic() - started, state.size(worker) / 1e6
+    report(f"{worker.name}: ready after {taken_s:.0f} s, {megabytes:.0f} MB on the disk")
+
+
+def _announcement(worker: Worker) -> str:
+    line = f"{worker.name}: making its environment with Python {worker.environment.python}"
+    download = worker.environment.download
+    return f"{line}; about {download} to download" if download else line
+
+
+def _create(where: Place, python: Path, lock: int) -> None:
+    command: list[str | Path] = [uv.program(), "venv", "--python", python, where.path]
+    ran = uv.logged(command, where.log, {}, lock)
+    if not ran.succeeded:
+        raise EnvironmentUnavailable(_failure("make a venv", where, [("", ran.output)]))
+
+
+def _install(worker: Worker, where: Place, report: Report, lock: int) -> None:
+    """Tries one way after the other until the lock is installed.
+
+    ``uv pip install``, not ``sync``: another platform may need packages that the lock, made
+    elsewhere, does not name.
+    """
+    file = worker.folder / worker.environment.lock
+    command: list[str | Path] = [uv.program(), "pip", "install", "--python", where.python]
+    command += ["-r", file]
+    failures: list[tuple[str, str]] = []
+    for attempt in attempts(worker, pip_settings.read()):
+        if failures:
+            report(f"{worker.name}: {uv.telling_line(failures[-1][1])}")
+            report(f"{worker.name}: {attempt.note}")
+        variables, options = attempt.settings.for_uv(os.environ)
+        variables |= attempt.variables
+        ran = uv.logged([*command, *options], where.log, variables, lock)
+        if ran.succeeded:
+            return
+        failures.append((attempt.label, ran.output))
+        if uv.is_out_of_space(ran.output):
+            break
+    raise EnvironmentUnavailable(_failure(f"install {worker.environment.lock}", where, failures))
+
+
+def _compile(worker: Worker, where: Place, lock: int) -> None:
+    """Compiles what was installed, so that no worker that is timed has to.
+
+    Without it torch takes a second and a half longer to import, at each start where Python may not
+    write bytecode. By the environment's own compileall, since uv's fails on Python 3.6; packages
+    may hold files that do not compile, so failures are left in the log.
+    """
+    site = where.site_packages(worker.environment.python)
+    uv.logged([where.python, "-m", "compileall", "-q", "-j", "0", site], where.log, {}, lock)
+
+
+def attempts(worker: Worker, settings: PipSettings) -> list[Attempt]:
+    """The ways to install, the best first.
+
+    A machine without wheels or indexes of its own gets PyTorch from PyTorch's CPU index first: the
+    public index answers with several gigabytes of CUDA libraries. A broken extra index, over which
+    pip passes with a warning, stops uv, so the last way is without them.
+    """
+    ways = [Attempt(settings)]
+    backend = worker.environment.torch_backend
+    has_own_sources = settings.names_sources or any(name in os.environ for name in _OWN_SOURCES)
+    if backend and not has_own_sources:
+        first = Attempt(settings, label=f"{backend} build", variables={"UV_TORCH_BACKEND": backend})
+        note = (
+            f"PyTorch's own {backend} index could not be used; "
+            "trying the public one, which may bring several gigabytes"
+        )
+        ways = [first, Attempt(settings, note=note, label="public index")]
+    if settings.extra_index_urls:
+        ways.append(
+            Attempt(
+                settings.without_extra_indexes(),
+                note="trying again without pip's extra indexes",
+                label="without pip's extra indexes",
+            )
+        )
+    return ways
+
+
+def _failure(what: str, where: Place, failures: list[tuple[str, str]]) -> str:
+    """One line: every different reason, and where uv's own words are."""
+    reasons: dict[str, str] = {}
+    for label, output in failures:
+        reasons.setdefault(uv.telling_line(output), label)
+    said = "; ".join(f"{label}: {why}" if label else why for why, label in reasons.items())
+    return f"uv could not {what}: {said}; log: {where.log}"
+
+
+def _link(worker: Worker) -> None:
+    try:
+        state.link_checkout(worker)
+    except OSError as error:
+        raise EnvironmentUnavailable(_sentence(error)) from error
+
+
+def _sentence(error: OSError) -> str:
+    if error.errno == errno.ENOSPC:
+        return f"no space left on the disk of {state.home()}"
+    return f"{error.filename or state.home()}: {error.strerror or error}"
+
+
+@contextlib.contextmanager
+def _alone(worker: Worker, report: Report) -> Iterator[int]:
+    """Holds the lock of `worker`'s environment; gives its file descriptor.
+
+    The descriptor is closed, never unlocked: a uv that outlives us keeps the lock.
+    """
+    where = state.place(worker)
+    where.lock.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(where.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report(f"{worker.name}: another process is making its environment; waiting for it")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _spinner(console: Console | None, worker: Worker) -> contextlib.AbstractContextManager[object]:
+    if console is None:
+        return contextlib.nullcontext()
+    return console.status(f"{worker.name}: installing {worker.environment.lock}")

@@ -1,0 +1,123 @@
+"""The columns of every table, and the words in its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rosetta.results import Row, Summary
+
+MS = 1e6
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading and the text of a row's cell."""
+
+    heading: str
+    cell: Callable[[Row], str]
+    numeric: bool = True
+
+
+def columns(summary: Summary) -> list[Column]:
+    """The columns for the rows of `summary`, in order."""
+    ratio = f"vs {summary.baseline}" if summary.baseline else "ratio"
+    return [
+        Column("worker", _worker, numeric=False),
+        Column("version", lambda row: row.framework_version or "", numeric=False),
+        Column("data", lambda row: row.data, numeric=False),
+        Column("samples/s", lambda row: _number(row.samples_per_s)),
+        Column(ratio, _ratio),
+        Column("step ms", _step),
+        Column("copy ms", lambda row: _ms(row.copy_ns_median)),
+        Column("wait ms", lambda row: _ms(row.wait_ns_median)),
+        Column("first ms", lambda row: _ms(row.first_step_ns)),
+        Column("memory MB", _memory),
+        Column("loss", lambda row: "" if row.final_loss is None else f"{row.final_loss:.4f}"),
+        Column("accuracy", _accuracy),
+        Column("status", _status, numeric=False),
+    ]
+
+
+def tasks_of(summary: Summary) -> list[str]:
+    """Task names in the order of the rows."""
+    return list(dict.fromkeys(row.task for row in summary.rows))
+
+
+def title(summary: Summary, task: str) -> str:
+    """Heading of a task's table: the task, its data, and the sizes that all its rows share."""
+    rows = [row for row in summary.rows if row.task == task]
+    first = rows[0]
+    steps = max(row.timed_steps for row in rows)
+    sizes = f"batch {first.batch_size}, {steps} timed steps, {first.threads} threads"
+    return f"{task} on {first.data}: {sizes}, {first.device}"
+
+
+def notes(summary: Summary) -> list[str]:
+    """What must be said beside the tables."""
+    said = list(summary.notes)
+    synthetic = [t for t in tasks_of(summary) if _is_synthetic(summary, t)]
+    if synthetic:
+        said.append(
+            f"{', '.join(synthetic)}: synthetic data, made from a seed in the shapes of the real "
+            "set; times can be compared, accuracies mean nothing outside this table"
+        )
+    if any(row.proof == "unproved" and row.status == "ok" for row in summary.rows):
+        said.append("unproved: these rows have not been compared with the reference network")
+    if summary.state == "interrupted":
+        said.append(f"interrupted: {', '.join(summary.missing) or 'nothing'} not finished")
+    return said
+
+
+def _is_synthetic(summary: Summary, task: str) -> bool:
+    return any(row.data.startswith("synthetic") for row in summary.rows if row.task == task)
+
+
+def _worker(row: Row) -> str:
+    return f"{row.worker} (harness)" if row.harness else row.worker
+
+
+def _status(row: Row) -> str:
+    if row.status == "ok":
+        return {"same": "same network", "unproved": "ok, unproved"}.get(
+            row.proof, f"not the same network: {row.proof_detail}"
+        )
+    return f"{row.status}: {row.reason}" if row.reason else row.status
+
+
+def _ratio(row: Row) -> str:
+    if row.ratio is None:
+        return ""
+    if row.ratio_interval is None:
+        return f"{row.ratio:.2f}"
+    low, high = row.ratio_interval
+    return f"{row.ratio:.2f} ({low:.2f}-{high:.2f})"
+
+
+def _step(row: Row) -> str:
+    if row.step_ns_median is None:
+        return ""
+    return f"{_ms(row.step_ns_median)} ± {_ms(row.step_ns_mad)}"
+
+
+def _accuracy(row: Row) -> str:
+    if row.accuracy is None:
+        return ""
+    return f"{row.accuracy:.3f} (n {row.evaluations[-1].samples:,})"
+
+
+def _memory(row: Row) -> str:
+    return "" if row.peak_memory_bytes is None else f"{row.peak_memory_bytes / 2**20:,.0f}"
+
+
+def _ms(nanoseconds: int | None) -> str:
+    if nanoseconds is None:
+        return ""
+    value = nanoseconds / MS
+    return f"{value:,.1f}" if value >= 100 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"

@@ -1,0 +1,116 @@
+"""The records of a run, as its files hold them. JSON Schemas: `protocol/schema/results/`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+Phase = Literal["first", "warmup", "timed"]
+RowStatus = Literal["ok", "skipped", "failed", "crashed", "timeout", "interrupted"]
+Proof = Literal["same", "different", "unproved"]
+Nanoseconds = Annotated[int, Meta(ge=0, description="nanoseconds")]
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One line of `steps.jsonl`: one batch of one worker, written when its RESULT came."""
+
+    task: str
+    worker: str
+    step: Annotated[int, Meta(ge=0, description="number of the step in the task, from 0")]
+    phase: Annotated[Phase, Meta(description="only `timed` steps count in the summary's times")]
+    block: Annotated[int, Meta(ge=0, description="number of the block that the step was in")]
+    loss: Annotated[float | None, Meta(description="null when it is not a finite number")]
+    wait_ns: Nanoseconds
+    copy_ns: Nanoseconds
+    step_ns: Nanoseconds
+    forward_ns: Nanoseconds | None = None
+    backward_ns: Nanoseconds | None = None
+
+
+class Evaluation(Struct, frozen=True, kw_only=True):
+    """Accuracy on test samples at one point of the training, from the worker's raw logits."""
+
+    after_step: Annotated[int, Meta(ge=0, description="steps trained before it")]
+    samples: Annotated[int, Meta(ge=1, description="test samples")]
+    accuracy: Annotated[float, Meta(ge=0, le=1)]
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """The result of one worker on one task."""
+
+    worker: str
+    task: str
+    data: Annotated[str, Meta(description="data set, as tables show it")]
+    device: str
+    threads: int
+    status: RowStatus
+    reason: Annotated[str | None, Meta(description="why the status isn't `ok`, one sentence")] = (
+        None
+    )
+    proof: Proof = "unproved"
+    proof_detail: str | None = None
+    harness: Annotated[bool, Meta(description="measures the harness; is no framework")] = False
+    steps: Annotated[int, Meta(ge=0, description="steps that were trained")] = 0
+    timed_steps: Annotated[int, Meta(ge=0, description="of these, the ones in the times")] = 0
+    batch_size: int = 0
+    samples_per_s: float | None = None
+    step_ns_median: Nanoseconds | None = None
+    step_ns_mad: Nanoseconds | None = None
+    wait_ns_median: Nanoseconds | None = None
+    copy_ns_median: Nanoseconds | None = None
+    first_step_ns: Nanoseconds | None = None
+    setup_ns: Nanoseconds | None = None
+    ratio: Annotated[
+        float | None, Meta(description="samples/s relative to the baseline's, same blocks")
+    ] = None
+    ratio_interval: Annotated[
+        list[float] | None, Meta(description="95 % bootstrap interval of `ratio`")
+    ] = None
+    accuracy: float | None = None
+    evaluations: list[Evaluation] = []
+    final_loss: float | None = None
+    peak_memory_bytes: int | None = None
+    framework: str | None = None
+    framework_version: str | None = None
+    language: str | None = None
+    language_version: str | None = None
+    forms: dict[str, str] = {}
+    disclosures: dict[str, str] = {}
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """`summary.json`."""
+
+    format: Literal[1] = 1
+    run: Annotated[str, Meta(description="run id")]
+    state: Annotated[
+        Literal["running", "complete", "interrupted"],
+        Meta(description="`running`: the run still goes on, or its process was killed"),
+    ]
+    baseline: str | None = None
+    notes: Annotated[list[str], Meta(description="what a reader of the numbers must know")] = []
+    missing: Annotated[list[str], Meta(description="what an incomplete run lacks")] = []
+    rows: list[Row] = []
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """`run.json`: everything that is needed to repeat the run."""
+
+    format: Literal[1] = 1
+    run: str
+    rosetta: Annotated[str, Meta(description="version of Rosetta")]
+    revision: Annotated[str | None, Meta(description="git revision of the checkout")] = None
+    protocol: str
+    started: Annotated[str, Meta(description="UTC, ISO 8601")]
+    command: list[str]
+    options: dict[str, Any]
+    tasks: Annotated[
+        dict[str, Any], Meta(description="by name: digest and content, overrides applied")
+    ]
+    data: Annotated[dict[str, Any], Meta(description="by task: name, source, digests")]
+    workers: Annotated[dict[str, Any], Meta(description="by name: status, lock digest, HELLO")]
+    environment: Annotated[
+        dict[str, str], Meta(description="variables that are set alike for every worker")
+    ]
+    machine: dict[str, Any]

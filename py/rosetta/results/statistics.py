@@ -1,0 +1,52 @@
+"""The numbers of a summary, from the steps. No clocks here: canned series in, numbers out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+RESAMPLES = 2000
+MIN_BLOCKS = 4
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """samples/s of a worker relative to the baseline's, with a 95 % bootstrap interval.
+
+    `interval` is None with fewer than four common blocks.
+    """
+
+    value: float
+    interval: tuple[float, float] | None
+
+
+def median_and_mad(values: Sequence[int]) -> tuple[int, int]:
+    """Median and median absolute deviation (unscaled) of one or more values, rounded."""
+    series = np.asarray(values, np.float64)
+    median = float(np.median(series))
+    return round(median), round(float(np.median(np.abs(series - median))))
+
+
+def ratio_of_blocks(
+    baseline: Sequence[Sequence[int]], other: Sequence[Sequence[int]], seed: int = 1
+) -> Ratio | None:
+    """How much faster `other` is than `baseline`, block by block.
+
+    Both hold, for the same blocks in the same order, the times of their steps. A block's ratio is
+    that of the medians: baseline time / other time. The value is the geometric mean over blocks,
+    the interval the percentile bootstrap over blocks (Efron & Tibshirani 1993, chapter 13): blocks,
+    not steps, since steps of one block share the machine's mood. None without a common block.
+    """
+    pairs = [(b, o) for b, o in zip(baseline, other, strict=False) if b and o]
+    if not pairs:
+        return None
+    logs = np.array([math.log(np.median(b) / max(1.0, float(np.median(o)))) for b, o in pairs])
+    value = math.exp(float(logs.mean()))
+    if len(logs) < MIN_BLOCKS:
+        return Ratio(value, None)
+    picks = np.random.default_rng(seed).integers(0, len(logs), (RESAMPLES, len(logs)))
+    low, high = np.quantile(logs[picks].mean(axis=1), (0.025, 0.975))
+    return Ratio(value, (math.exp(low), math.exp(high)))

@@ -1,0 +1,165 @@
+"""The optimisers. Each changes the parameters in place, element by element."""
+
+import math
+from typing import Any, Dict, Iterator, List, Mapping
+
+import numpy as np
+
+ADAM_FORMS = ("torch", "hat")
+
+# An update reads and writes a parameter, its gradient and the optimiser's own arrays several times.
+# In pieces of this many elements they stay in the processor's cache meanwhile.
+PIECE = 32768
+
+
+class Optimiser:
+    """Changes parameters in place, given their gradients.
+
+    The parameters are C-contiguous arrays of one float type, and are the same objects ever after.
+    """
+
+    def __init__(self, parameters: Mapping[str, np.ndarray]) -> None:
+        self._parameters = dict(parameters)
+
+    def update(self, gradients: Mapping[str, np.ndarray]) -> None:
+        """Do one step; `gradients` has an array of the same shape for every parameter."""
+        raise NotImplementedError
+
+    def _state(self) -> Dict[str, np.ndarray]:
+        """Return zeros for every parameter, in its shape and type."""
+        return {name: np.zeros_like(values) for name, values in self._parameters.items()}
+
+
+class Sgd(Optimiser):
+    """Stochastic gradient descent with classical momentum (Polyak 1964; not Nesterov's).
+
+        v = momentum · v + g          w = w - learning_rate · v          v₀ = 0
+
+    Sutskever et al. 2013 (ICML), equations 1 and 2, have the learning rate inside v; at a constant
+    learning rate that is the same.
+    """
+
+    def __init__(
+        self, parameters: Mapping[str, np.ndarray], learning_rate: float, momentum: float = 0.0
+    ) -> None:
+        Optimiser.__init__(self, parameters)
+        self._learning_rate, self._momentum = float(learning_rate), float(momentum)
+        self._velocity = self._state()
+
+    def update(self, gradients: Mapping[str, np.ndarray]) -> None:
+        for name, parameter in self._parameters.items():
+            scratch = np.empty(min(PIECE, parameter.size), parameter.dtype)
+            for w, g, v in _pieces(parameter, gradients[name], self._velocity[name]):
+                change = scratch[: len(w)]
+                v *= self._momentum
+                v += g
+                w -= np.multiply(v, self._learning_rate, out=change)
+
+
+class Adam(Optimiser):
+    """Adam (Kingma & Ba 2015, arXiv:1412.6980, algorithm 1), every element updated in every step.
+
+        m = beta1 · m + (1 - beta1) · g         v = beta2 · v + (1 - beta2) · g²       m₀ = v₀ = 0
+
+    and in step t = 1, 2, …, with c1 = 1 - beta1ᵗ and c2 = 1 - beta2ᵗ, in the form "torch", which is
+    algorithm 1 as printed,
+
+        w = w - learning_rate · (m / c1) / (√(v / c2) + epsilon)
+
+    and in the form "hat", which the end of the paper's section 2 gives as the more efficient order
+    of computation,
+
+        w = w - learning_rate · (√c2 / c1) · m / (√v + epsilon)
+
+    The forms differ: in the second, epsilon is larger by 1 / √c2, which is 32 in the first step.
+    """
+
+    def __init__(
+        self,
+        parameters: Mapping[str, np.ndarray],
+        learning_rate: float,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        form: str = "torch",
+    ) -> None:
+        Optimiser.__init__(self, parameters)
+        if form not in ADAM_FORMS:
+            raise ValueError("Adam form {!r} is unknown; known are {}".format(form, ADAM_FORMS))
+        self._learning_rate, self._epsilon = float(learning_rate), float(epsilon)
+        self._beta1, self._beta2 = float(beta1), float(beta2)
+        self._form = form
+        self._steps = 0
+        self._mean = self._state()
+        self._square = self._state()
+
+    def update(self, gradients: Mapping[str, np.ndarray]) -> None:
+        self._steps += 1
+        correction1 = 1.0 - self._beta1**self._steps
+        root_correction2 = math.sqrt(1.0 - self._beta2**self._steps)
+        # Both forms are  w - rate · m / (√v / divisor + epsilon).
+        if self._form == "torch":
+            rate, divisor = self._learning_rate / correction1, root_correction2
+        else:
+            rate, divisor = self._learning_rate * root_correction2 / correction1, 1.0
+        for name, parameter in self._parameters.items():
+            scratch = np.empty(min(PIECE, parameter.size), parameter.dtype)
+            arrays = (parameter, gradients[name], self._mean[name], self._square[name])
+            for w, g, m, v in _pieces(*arrays):
+                self._update_piece(w, g, m, v, rate, divisor, scratch[: len(w)])
+
+    def _update_piece(
+        self,
+        w: np.ndarray,
+        g: np.ndarray,
+        m: np.ndarray,
+        v: np.ndarray,
+        rate: float,
+        divisor: float,
+        scratch: np.ndarray,
+    ) -> None:
+        m *= self._beta1
+        m += np.multiply(g, 1.0 - self._beta1, out=scratch)
+        v *= self._beta2
+        np.multiply(g, g, out=scratch)
+        scratch *= 1.0 - self._beta2
+        v += scratch
+        np.sqrt(v, out=scratch)
+        scratch /= divisor
+        scratch += self._epsilon
+        np.divide(m, scratch, out=scratch)
+        scratch *= rate
+        w -= scratch
+
+
+def make_optimiser(
+    settings: Mapping[str, Any], parameters: Mapping[str, np.ndarray], adam_form: str = "torch"
+) -> Optimiser:
+    """Return the optimiser that a task's `optimiser` table describes.
+
+    ValueError names a kind or a setting that is not known: to leave a weight decay out without a
+    word would be to train another network.
+    """
+    known = {
+        "sgd": ["learning_rate", "momentum"],
+        "adam": ["learning_rate", "beta1", "beta2", "epsilon"],
+    }
+    kind = settings["kind"]
+    if kind not in known:
+        raise ValueError("optimiser {!r} is unknown; known are {}".format(kind, sorted(known)))
+    values = {name: value for name, value in settings.items() if name != "kind"}
+    strange = sorted(set(values) - set(known[kind]))
+    if strange:
+        raise ValueError(
+            "optimiser {}: unknown {}; known are {}".format(kind, strange, known[kind])
+        )
+    if kind == "sgd":
+        return Sgd(parameters, **values)
+    return Adam(parameters, form=adam_form, **values)
+
+
+def _pieces(*arrays: np.ndarray) -> Iterator[List[np.ndarray]]:
+    """Yield views of all arrays, piece by piece, as vectors of at most PIECE elements."""
+    flat = [array.reshape(-1) for array in arrays]
+    for start in range(0, flat[0].size, PIECE):
+        yield [vector[start : start + PIECE] for vector in flat]

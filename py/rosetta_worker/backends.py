@@ -1,0 +1,140 @@
+"""What a backend is, and how it is found.
+
+A backend is the file `backend.py` of a worker's folder. It knows its framework and nothing of
+sockets, messages or timing. It has two functions:
+
+`start(device, threads) -> dict`
+    Called once, before any work. Sets the framework up (threads, precision) and returns
+    `framework` ({"name", "version"}), `versions` (name → version), `tasks` (names), `forms`
+    (`adam`, `gru`: see SPEC section 9) and `disclosures` (name → text). Raises ValueError with one
+    sentence for a device that it doesn't have.
+
+`build(setup, parameters) -> network`
+    Builds the network of `setup.task` with the given initial parameters: a dict from canonical name
+    to float32 array in canonical layout. The network has four methods:
+
+    `to_device(inputs, labels) -> batch`
+        From NumPy arrays (read-only: uint8 pixels (batch, ...) or int32 tokens (batch, time), and
+        int32 labels (batch,)) to whatever the framework wants. Timed as `copy_ns`.
+    `train_step(batch) -> float`
+        Forward, loss, backward, update. Returns the mean loss of the batch before the update, and
+        only when the device has finished all of it. Timed as `step_ns`.
+    `predict(inputs) -> array`
+        Logits, float32 (batch, classes), dropout off.
+    `parameters() -> dict`
+        Present values, canonical names, layouts and order, float32.
+"""
+
+import importlib.util
+import os
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+from rosetta_worker.wire import WireError
+
+Setup = NamedTuple(
+    "Setup",
+    [
+        ("task", Dict[str, Any]),
+        ("batch_size", int),
+        ("seed", int),
+        ("dropout", bool),
+        ("threads", int),
+        ("device", str),
+    ],
+)
+
+_SETUP_KEYS = {"task": dict, "batch_size": int, "seed": int, "dropout": bool, "threads": int}
+_TASK_KEYS = {"name": str, "layers": list, "parameters": list, "input": dict, "classes": int}
+
+
+class BackendError(Exception):
+    """The folder holds no usable backend; one sentence."""
+
+
+def load(folder: str) -> Any:
+    """The module `backend.py` of a worker's folder, under a name that shadows no framework."""
+    path = os.path.join(folder, "backend.py")
+    name = "rosetta_backend_" + os.path.basename(os.path.abspath(folder)).replace("-", "_")
+    spec = importlib.util.spec_from_file_location(name, path)
+    if not os.path.isfile(path) or spec is None or spec.loader is None:
+        raise BackendError("no backend.py in %s" % folder)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    missing = [f for f in ("start", "build") if not callable(getattr(module, f, None))]
+    if missing:
+        raise BackendError("%s lacks %s" % (path, " and ".join(missing)))
+    return module
+
+
+def check_setup(header: Dict[str, Any], tasks: List[str], re: int) -> Dict[str, Any]:
+    """The task of a SETUP. Raises `WireError` for whatever this worker can't build."""
+    for key, kind in _SETUP_KEYS.items():
+        if type(header.get(key)) is not kind:
+            raise WireError("bad_header", "SETUP's `%s` is not %s" % (key, kind.__name__), re)
+    task: Dict[str, Any] = header["task"]
+    if task.get("name") not in tasks:
+        sentence = "no task %r; there are: %s" % (task.get("name"), ", ".join(tasks))
+        raise WireError("unknown_task", sentence, re)
+    lacking = [key for key, kind in _TASK_KEYS.items() if type(task.get(key)) is not kind]
+    if lacking:
+        raise WireError("bad_header", "SETUP's task lacks %s" % ", ".join(lacking), re)
+    return task
+
+
+def check_parameters(task: Dict[str, Any], arrays: Dict[str, Any], re: int) -> None:
+    """Raise `WireError` unless `arrays` are the task's parameters, float32, in shape and order."""
+    try:
+        expected = [(p["name"], tuple(p["shape"])) for p in task["parameters"]]
+    except (KeyError, TypeError):
+        raise WireError("bad_header", "SETUP's task has a parameter without name or shape", re)
+    found = [(name, array.shape) for name, array in arrays.items()]
+    if expected != found:
+        sentence = "SETUP's arrays are not the task's parameters: %s expected, %s found"
+        raise WireError("bad_shape", sentence % _first_difference(expected, found), re)
+    wrong = [name for name, array in arrays.items() if array.dtype.name != "float32"]
+    if wrong:
+        raise WireError("bad_dtype", "parameter %r is not float32" % wrong[0], re)
+
+
+def check_inputs(task: Dict[str, Any], arrays: Dict[str, Any], re: int) -> Any:
+    """The array `inputs`: a batch of at least one of the task's samples, or `WireError`."""
+    inputs, described = arrays.get("inputs"), task["input"]
+    if inputs is None:
+        raise WireError("bad_frames", "array `inputs` is missing", re)
+    if inputs.dtype.name != described["dtype"]:
+        sentence = "inputs are %s, the task's are %s" % (inputs.dtype.name, described["dtype"])
+        raise WireError("bad_dtype", sentence, re)
+    if list(inputs.shape[1:]) != list(described["shape"]) or not inputs.size:
+        sentence = "inputs have shape %s, one sample of the task %s"
+        raise WireError("bad_shape", sentence % (list(inputs.shape), described["shape"]), re)
+    if described["kind"] == "tokens":
+        _check_range("token", inputs, described["vocabulary"], re)
+    return inputs
+
+
+def check_labels(task: Dict[str, Any], arrays: Dict[str, Any], re: int) -> Any:
+    """The array `labels`: int32, one class a sample of `inputs`, or `WireError`."""
+    labels, batch = arrays.get("labels"), len(arrays["inputs"])
+    if labels is None:
+        raise WireError("bad_frames", "array `labels` is missing", re)
+    if labels.dtype.name != "int32":
+        raise WireError("bad_dtype", "labels are %s, not int32" % labels.dtype.name, re)
+    if labels.shape != (batch,):
+        sentence = "labels have shape %s for %d inputs" % (list(labels.shape), batch)
+        raise WireError("bad_shape", sentence, re)
+    _check_range("label", labels, task["classes"], re)
+    return labels
+
+
+def _check_range(what: str, values: Any, limit: int, re: int) -> None:
+    if values.min() < 0 or values.max() >= limit:
+        raise WireError("bad_value", "a %s lies outside 0..%d" % (what, limit - 1), re)
+
+
+def _first_difference(expected: List[Any], found: List[Any]) -> Tuple[str, str]:
+    for position in range(max(len(expected), len(found))):
+        wanted = str(expected[position]) if position < len(expected) else "none"
+        given = str(found[position]) if position < len(found) else "none"
+        if wanted != given:
+            return wanted, given
+    return "all", "all"

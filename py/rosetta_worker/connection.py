@@ -1,0 +1,99 @@
+"""The socket of a worker: a DEALER that connects to where the connection file says."""
+
+import json
+from typing import Any, Dict, List, Optional
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from rosetta_worker import wire
+from rosetta_worker.clock import now_ns
+
+FIRST_CONTACT_NS = 30 * 10**9
+"""How long to wait for a coordinator that isn't there yet."""
+
+_EVENTS = zmq.EVENT_CONNECTED | zmq.EVENT_DISCONNECTED
+
+
+class CoordinatorError(Exception):
+    """The connection file can't be used, or the coordinator is gone; one sentence."""
+
+
+def read(path: str) -> Dict[str, Any]:
+    """Content of a connection file (SPEC section 2). Raises `CoordinatorError`."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            content: Dict[str, Any] = json.load(file)
+    except (OSError, ValueError) as error:
+        raise CoordinatorError("connection file %s: %s" % (path, error))
+    if not isinstance(content, dict):
+        raise CoordinatorError("connection file %s: not a JSON object" % path)
+    missing = [k for k in ("protocol", "endpoint", "run", "key", "worker") if k not in content]
+    if missing:
+        raise CoordinatorError("connection file %s lacks %s" % (path, ", ".join(missing)))
+    major = str(content["protocol"]).split(".")[0]
+    if major != "1":
+        raise CoordinatorError(
+            "connection file %s is for protocol %s; this worker speaks 1.0"
+            % (path, content["protocol"])
+        )
+    return content
+
+
+class Connection:
+    """Sends and receives messages; notices a coordinator that went away."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.endpoint = endpoint
+        self.reconnect_ns = FIRST_CONTACT_NS
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.linger = 2000
+        self._socket.setsockopt(zmq.MAXMSGSIZE, wire.MAX_FRAME_BYTES)
+        if endpoint.startswith("tcp:"):
+            # ZMTP's own heartbeat, answered by libzmq's thread even while a step computes: finds a
+            # peer whose machine vanished without closing the connection.
+            self._socket.setsockopt(zmq.HEARTBEAT_IVL, 5000)
+            self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 20000)
+        self._monitor = self._socket.get_monitor_socket(_EVENTS)
+        self._poller = zmq.Poller()
+        self._poller.register(self._socket, zmq.POLLIN)
+        self._poller.register(self._monitor, zmq.POLLIN)
+        self._absent_since: Optional[int] = now_ns()
+        try:
+            self._socket.connect(endpoint)
+        except zmq.ZMQError as error:
+            raise CoordinatorError("endpoint %r: %s" % (endpoint, error))
+
+    def send(self, header: wire.Header, arrays: wire.Arrays) -> None:
+        """Send one message. Large arrays aren't copied; they must not be changed afterwards."""
+        self._socket.send_multipart(wire.encode(header, arrays), copy=False)
+
+    def receive(self) -> List[Any]:
+        """Frames of the next message. Raises `CoordinatorError` when the coordinator is gone."""
+        while True:
+            ready = dict(self._poller.poll(self._patience_ms()))
+            if self._monitor in ready:
+                self._observe()
+            if self._socket in ready:
+                return [frame.buffer for frame in self._socket.recv_multipart(copy=False)]
+            if self._absent_since is not None and self._patience_ms() == 0:
+                raise CoordinatorError("no coordinator at %s" % self.endpoint)
+
+    def close(self) -> None:
+        """Send what is still queued (for at most two seconds) and close."""
+        self._socket.disable_monitor()
+        self._monitor.close()  # the context waits for every socket, this one too
+        self._socket.close()
+        self._context.term()
+
+    def _patience_ms(self) -> int:
+        """Milliseconds until the coordinator counts as gone; -1 (no limit) while it is there."""
+        if self._absent_since is None:
+            return -1
+        left_ns = self._absent_since + self.reconnect_ns - now_ns()
+        return max(0, -(-left_ns // 10**6))
+
+    def _observe(self) -> None:
+        event = recv_monitor_message(self._monitor)["event"]
+        self._absent_since = None if event == zmq.EVENT_CONNECTED else now_ns()

@@ -1,0 +1,56 @@
+"""What a worker prints when it runs from a tape."""
+
+from rosetta_worker.wire import Header
+
+_MS = 1e6
+
+
+def show(header: Header) -> None:
+    """Print one line for an answer; times in milliseconds."""
+    line = _LINES.get(header["type"])
+    if line:
+        print(line(header), flush=True)
+
+
+def _hello(header: Header) -> str:
+    return "%s %s on %s, %d threads" % (
+        header["framework"],
+        header["framework_version"],
+        header["device"],
+        header["threads"],
+    )
+
+
+def _ready(header: Header) -> str:
+    built = "%d parameters, built in %.1f ms" % (
+        header["parameter_count"],
+        header["setup_ns"] / _MS,
+    )
+    return built + "\n%6s %12s %10s %10s %10s" % ("step", "loss", "wait ms", "copy ms", "step ms")
+
+
+def _result(header: Header) -> str:
+    return "%6d %12.7f %10.3f %10.3f %10.3f" % (
+        header["step"],
+        header["loss"],
+        header["wait_ns"] / _MS,
+        header["copy_ns"] / _MS,
+        header["step_ns"] / _MS,
+    )
+
+
+def _predictions(header: Header) -> str:
+    return "predictions in %.3f ms" % (header["predict_ns"] / _MS)
+
+
+def _error(header: Header) -> str:
+    return "ERROR %s: %s" % (header["code"], header["message"])
+
+
+_LINES = {
+    "HELLO": _hello,
+    "READY": _ready,
+    "RESULT": _result,
+    "PREDICTIONS": _predictions,
+    "ERROR": _error,
+}

@@ -1,0 +1,200 @@
+"""A worker's side of a session: one message in, one answer out (protocol/SPEC.md, section 7)."""
+
+import sys
+import traceback
+from typing import Any, Dict, Optional
+
+import numpy as np
+
+from rosetta_worker import backends
+from rosetta_worker.clock import now_ns
+from rosetta_worker.wire import Arrays, Header, WireError, decode
+
+
+class Session:
+    """Greets, then answers until BYE. `channel` is a `Connection` or a `Tape`."""
+
+    def __init__(self, channel: Any, backend: Any, device: str, threads: int) -> None:
+        self.status = 0
+        self._channel = channel
+        self._backend = backend
+        self._device = device
+        self._threads = threads
+        self._next_id = 0
+        self._welcomed = False
+        self._over = False
+        self._tasks: Any = []
+        self._setup: Optional[backends.Setup] = None
+        self._network: Any = None
+        self._idle_since = now_ns()
+        self._wait_ns = 0
+        self._handlers: Dict[str, Any] = {
+            "WELCOME": self._on_welcome,
+            "REFUSE": self._on_refuse,
+            "SETUP": self._on_setup,
+            "BATCH": self._on_batch,
+            "PREDICT": self._on_predict,
+            "PARAMETERS": self._on_parameters,
+            "END": self._on_end,
+            "BYE": self._on_bye,
+            "ERROR": self._on_error,
+        }
+
+    def run(self, hello: Header) -> int:
+        """Greet with `hello`, serve until BYE or the end of the tape; returns the exit status."""
+        self._tasks = hello["tasks"]
+        self._send("HELLO", {}, **hello)
+        while not self._over:
+            frames = self._channel.receive()
+            self._wait_ns = now_ns() - self._idle_since
+            if frames is None:
+                break
+            self._take(frames)
+            self._idle_since = now_ns()
+        return self.status
+
+    def _take(self, frames: Any) -> None:
+        re = None
+        try:
+            header, arrays = decode(frames)
+            re = header["id"]
+            handler = self._handlers.get(header["type"])
+            if handler is None:
+                _log("ignored a message of unknown type %r" % header["type"])
+                return
+            handler(header, arrays)
+        except WireError as error:
+            self._refuse(error.code, error.sentence, error.re if error.re is not None else re)
+        except Exception as error:  # the backend's own: whatever the framework raises
+            traceback.print_exc()
+            self._forget()
+            self._refuse("backend", "%s: %s" % (type(error).__name__, error), re)
+
+    # --- the coordinator's messages, one method each ----------------------------------------------
+
+    def _on_welcome(self, header: Header, arrays: Arrays) -> None:
+        self._welcomed = True
+        patience = header.get("reconnect_ns")
+        if isinstance(patience, int):
+            self._channel.reconnect_ns = patience
+
+    def _on_refuse(self, header: Header, arrays: Arrays) -> None:
+        _log("refused by the coordinator: %s" % header.get("reason"))
+        self.status, self._over = 1, True
+
+    def _on_setup(self, header: Header, arrays: Arrays) -> None:
+        re = header["id"]
+        self._require(self._welcomed, "SETUP before WELCOME", re)
+        self._require(self._network is None, "SETUP before the END of the task under way", re)
+        setup = self._read_setup(header, arrays)
+        started = now_ns()
+        network = self._backend.build(setup, {n: a.copy() for n, a in arrays.items()})
+        setup_ns = now_ns() - started
+        self._setup, self._network = setup, network
+        built = network.parameters()
+        trainable = {p["name"] for p in setup.task["parameters"] if p.get("trainable", True)}
+        self._answer(
+            "READY",
+            re,
+            parameter_count=sum(int(a.size) for n, a in built.items() if n in trainable),
+            parameters=[{"name": n, "shape": list(a.shape)} for n, a in built.items()],
+            threads=self._threads,
+            setup_ns=setup_ns,
+        )
+
+    def _on_batch(self, header: Header, arrays: Arrays) -> None:
+        re, wait_ns = header["id"], self._wait_ns
+        setup = self._present(re)
+        inputs = backends.check_inputs(setup.task, arrays, re)
+        labels = backends.check_labels(setup.task, arrays, re)
+        step = header.get("step")
+        self._require(isinstance(step, int), "BATCH lacks `step`", re, "bad_header")
+        started = now_ns()
+        batch = self._network.to_device(inputs, labels)
+        copied = now_ns()
+        loss = self._network.train_step(batch)
+        finished = now_ns()
+        self._answer(
+            "RESULT",
+            re,
+            step=step,
+            loss=float(loss),
+            wait_ns=wait_ns,
+            copy_ns=copied - started,
+            step_ns=finished - copied,
+        )
+
+    def _on_predict(self, header: Header, arrays: Arrays) -> None:
+        re, wait_ns = header["id"], self._wait_ns
+        setup = self._present(re)
+        inputs = backends.check_inputs(setup.task, arrays, re)
+        started = now_ns()
+        logits = self._network.predict(inputs)
+        predict_ns = now_ns() - started
+        logits = {"logits": np.array(logits, np.float32)}
+        self._answer("PREDICTIONS", re, logits, wait_ns=wait_ns, copy_ns=0, predict_ns=predict_ns)
+
+    def _on_parameters(self, header: Header, arrays: Arrays) -> None:
+        self._present(header["id"])
+        values = self._network.parameters().items()
+        self._answer("VALUES", header["id"], {n: np.array(a, np.float32) for n, a in values})
+
+    def _on_end(self, header: Header, arrays: Arrays) -> None:
+        self._forget()
+        self._answer("ENDED", header["id"])
+
+    def _on_bye(self, header: Header, arrays: Arrays) -> None:
+        self._forget()
+        self._answer("BYE", header["id"])
+        self._over = True
+
+    def _on_error(self, header: Header, arrays: Arrays) -> None:
+        _log("the coordinator says: %s" % header.get("message"))
+        if header.get("fatal"):
+            self.status, self._over = 1, True
+
+    # --- helpers ----------------------------------------------------------------------------------
+
+    def _read_setup(self, header: Header, arrays: Arrays) -> backends.Setup:
+        re = header["id"]
+        task = backends.check_setup(header, self._tasks, re)
+        if header["threads"] != self._threads:
+            sentence = "this process computes with %d threads; start it anew for %d"
+            raise WireError("unsupported", sentence % (self._threads, header["threads"]), re)
+        backends.check_parameters(task, arrays, re)
+        return backends.Setup(
+            task=task,
+            batch_size=header["batch_size"],
+            seed=header["seed"],
+            dropout=header["dropout"],
+            threads=header["threads"],
+            device=self._device,
+        )
+
+    def _present(self, re: int) -> backends.Setup:
+        if self._setup is None:
+            raise WireError("bad_state", "no task is set up", re)
+        return self._setup
+
+    def _require(self, condition: bool, sentence: str, re: int, code: str = "bad_state") -> None:
+        if not condition:
+            raise WireError(code, sentence, re)
+
+    def _forget(self) -> None:
+        self._setup = self._network = None
+
+    def _answer(self, kind: str, re: int, arrays: Optional[Arrays] = None, **fields: Any) -> None:
+        self._send(kind, arrays or {}, re=re, **fields)
+
+    def _refuse(self, code: str, sentence: str, re: Any) -> None:
+        fields = {} if re is None else {"re": re}
+        self._send("ERROR", {}, code=code, message=sentence[:4096], fatal=False, **fields)
+
+    def _send(self, kind: str, arrays: Arrays, **fields: Any) -> None:
+        fields.update(type=kind, id=self._next_id)
+        self._next_id += 1
+        self._channel.send(fields, arrays)
+
+
+def _log(sentence: str) -> None:
+    print("rosetta worker: " + sentence, file=sys.stderr, flush=True)

@@ -1,0 +1,149 @@
+"""Headers and arrays to and from frames (protocol/SPEC.md, sections 3 to 5)."""
+
+from typing import Any, Dict, List, Tuple
+
+import msgpack
+import numpy as np
+
+MAX_HEADER_BYTES = 256 * 1024
+MAX_HEADER_DEPTH = 16
+MAX_FRAMES = 4096
+MAX_FRAME_BYTES = 2**31
+MAX_DIMENSIONS = 8
+
+DTYPES: Dict[str, Any] = {
+    name: np.dtype(name).newbyteorder("<")
+    for name in ("uint8", "int32", "int64", "float32", "float64")
+}
+
+Header = Dict[str, Any]
+Arrays = Dict[str, Any]
+
+
+class WireError(Exception):
+    """A message that can't be used. `code` is one of the spec's; `re` the message, when known."""
+
+    def __init__(self, code: str, sentence: str, re: Any = None) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+        self.re = re
+
+
+def encode(header: Header, arrays: Arrays) -> List[Any]:
+    """Frames of a message; `arrays` adds its description to the header under `arrays`."""
+    if arrays:
+        described = [
+            {"name": name, "dtype": array.dtype.name, "shape": list(array.shape)}
+            for name, array in arrays.items()
+        ]
+        header = dict(header, arrays=described)
+    frames = [msgpack.packb(header, use_bin_type=True)]
+    frames.extend(np.ascontiguousarray(a, DTYPES[a.dtype.name]) for a in arrays.values())
+    return frames
+
+
+def decode(frames: List[Any]) -> Tuple[Header, Arrays]:
+    """Header and arrays (read-only views of the frames). Raises `WireError`."""
+    if not 1 <= len(frames) <= MAX_FRAMES:
+        raise WireError(
+            "bad_frames", "%d frames: a message has 1 to %d" % (len(frames), MAX_FRAMES)
+        )
+    header = _header(bytes(frames[0]))
+    return header, _arrays(header, frames[1:])
+
+
+def _header(data: bytes) -> Header:
+    if len(data) > MAX_HEADER_BYTES:
+        raise WireError(
+            "bad_header", "header of %d bytes: at most %d" % (len(data), MAX_HEADER_BYTES)
+        )
+    size = len(data)
+    try:
+        header = msgpack.unpackb(
+            data,
+            raw=False,
+            max_str_len=size,
+            max_bin_len=size,
+            max_array_len=size,
+            max_map_len=size,
+            max_ext_len=size,
+        )
+    except Exception as error:  # msgpack raises its own, ValueError, TypeError, UnicodeDecodeError
+        raise WireError("bad_header", "header is not msgpack: %s" % (error or type(error).__name__))
+    if not isinstance(header, dict):
+        raise WireError("bad_header", "header is %s, not a map" % type(header).__name__)
+    number = header.get("id")
+    re = number if _is_integer(number) else None
+    if not isinstance(header.get("type"), str) or re is None:
+        raise WireError("bad_header", "header lacks `type` (text) or `id` (integer)", re)
+    if _deeper_than(header, MAX_HEADER_DEPTH):
+        raise WireError("bad_header", "header is nested deeper than %d" % MAX_HEADER_DEPTH, re)
+    return header
+
+
+def _arrays(header: Header, frames: List[Any]) -> Arrays:
+    re = header["id"]
+    described = header.get("arrays", [])
+    if not isinstance(described, list) or len(described) != len(frames):
+        count = len(described) if isinstance(described, list) else 0
+        raise WireError(
+            "bad_frames",
+            "%s describes %d arrays and has %d" % (header["type"], count, len(frames)),
+            re,
+        )
+    arrays = {}
+    for description, frame in zip(described, frames):
+        name, array = _array(description, frame, re)
+        if name in arrays:
+            raise WireError("bad_frames", "array %r comes twice" % name, re)
+        arrays[name] = array
+    return arrays
+
+
+def _array(description: Any, frame: Any, re: int) -> Tuple[str, Any]:
+    if not isinstance(description, dict) or not isinstance(description.get("name"), str):
+        raise WireError("bad_frames", "an array's description lacks `name`", re)
+    name, dtype, shape = description["name"], description.get("dtype"), description.get("shape")
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise WireError("bad_dtype", "array %r has dtype %r" % (name, dtype), re)
+    if (
+        not isinstance(shape, list)
+        or len(shape) > MAX_DIMENSIONS
+        or not all(map(_is_length, shape))
+    ):
+        raise WireError("bad_shape", "array %r has shape %r" % (name, shape), re)
+    size = 1
+    for length in shape:
+        size *= length
+    expected, found = size * DTYPES[dtype].itemsize, memoryview(frame).nbytes
+    if expected != found:
+        sentence = "array %r (%s %s) takes %d bytes, its frame has %d"
+        raise WireError("bad_frames", sentence % (name, dtype, shape, expected, found), re)
+    array = np.frombuffer(frame, DTYPES[dtype]).reshape(shape)
+    array.flags.writeable = False
+    return name, array
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _is_length(value: Any) -> bool:
+    return _is_integer(value) and value <= MAX_FRAME_BYTES
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    """True when containers nest deeper than `limit`; a walk without recursion."""
+    level = [value]
+    for _ in range(limit):
+        level = [child for item in level for child in _children(item)]
+        if not level:
+            return False
+    return any(isinstance(item, (dict, list)) for item in level)
+
+
+def _children(item: Any) -> List[Any]:
+    if isinstance(item, dict):
+        return list(item.values())
+    return item if isinstance(item, list) else []

@@ -1,0 +1,177 @@
+"""PyTorch, eager mode: `nn.Module`, `F.cross_entropy`, `torch.optim`."""
+
+import platform
+import warnings
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812 - what every user of PyTorch calls it
+from torch import nn
+
+
+def start(device, threads):
+    """Set the threads and the precision, and tell what computes."""
+    _check_device(device)
+    torch.set_num_threads(threads)
+    torch.set_num_interop_threads(1)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    # A batch is a read-only view of the message it came in. It is never written to.
+    warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+    return {
+        "framework": {"name": "PyTorch", "version": torch.__version__},
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "torch": torch.__version__,
+            "cuda": str(torch.version.cuda),
+        },
+        "tasks": ["mlp", "cnn", "gru"],
+        "forms": {"adam": "torch", "gru": "cudnn"},
+        "disclosures": {
+            "precision": "float32, TF32 off",
+            "layout": "NCHW",
+            "mode": "eager",
+            "cpu kernels": torch.backends.cpu.get_cpu_capability(),
+            "onednn": str(torch.backends.mkldnn.is_available()),
+            "mkl": str(torch.backends.mkl.is_available()),
+        },
+    }
+
+
+def build(setup, parameters):
+    """The network of `setup.task`, holding `parameters`."""
+    torch.manual_seed(setup.seed)
+    return Network(setup, parameters)
+
+
+class Mlp(nn.Module):
+    def __init__(self, task):
+        super().__init__()
+        (inputs,), layers = task["input"]["shape"], by_name(task)
+        self.fc1 = nn.Linear(inputs, layers["fc1"]["units"])
+        self.fc2 = nn.Linear(layers["fc1"]["units"], layers["fc2"]["units"])
+
+    def forward(self, x):
+        return self.fc2(F.relu(self.fc1(x)))
+
+
+class Cnn(nn.Module):
+    def __init__(self, task):
+        super().__init__()
+        (channels, rows, columns), layers = task["input"]["shape"], by_name(task)
+        c1, c2, c3, c4 = (layers["conv%d" % i]["filters"] for i in (1, 2, 3, 4))
+        hidden, classes = layers["fc1"]["units"], layers["fc2"]["units"]
+        self.conv1 = nn.Conv2d(channels, c1, 3, padding="same")
+        self.conv2 = nn.Conv2d(c1, c2, 3, padding="same")
+        self.conv3 = nn.Conv2d(c2, c3, 3, padding="same")
+        self.conv4 = nn.Conv2d(c3, c4, 3, padding="same")
+        self.fc1 = nn.Linear(c4 * (rows // 4) * (columns // 4), hidden)
+        self.fc2 = nn.Linear(hidden, classes)
+        self.dropout1 = nn.Dropout(layers["dropout1"]["rate"])
+        self.dropout2 = nn.Dropout(layers["dropout2"]["rate"])
+        self.dropout3 = nn.Dropout(layers["dropout3"]["rate"])
+
+    def forward(self, x):
+        x = F.relu(self.conv1(x))
+        x = self.dropout1(F.relu(F.max_pool2d(self.conv2(x), 2)))
+        x = F.relu(self.conv3(x))
+        x = self.dropout2(F.relu(F.max_pool2d(self.conv4(x), 2)))
+        x = self.dropout3(F.relu(self.fc1(x.flatten(1))))
+        return self.fc2(x)
+
+
+class Gru(nn.Module):
+    def __init__(self, task):
+        super().__init__()
+        layers = by_name(task)
+        vocabulary, dimension = layers["embedding"]["vocabulary"], layers["embedding"]["dimension"]
+        self.embedding = nn.Embedding(vocabulary, dimension)
+        self.gru = nn.GRU(dimension, layers["gru"]["units"], batch_first=True)
+        self.fc = nn.Linear(layers["gru"]["units"], layers["fc"]["units"])
+
+    def forward(self, tokens):
+        outputs, _ = self.gru(self.embedding(tokens))
+        return self.fc(outputs[:, -1])
+
+
+MODULES = {"mlp": Mlp, "cnn": Cnn, "gru": Gru}
+
+# Canonical name -> PyTorch's, where they differ. PyTorch numbers the layers of an nn.GRU.
+NAMES = {
+    "gru.weight_ih": "gru.weight_ih_l0",
+    "gru.weight_hh": "gru.weight_hh_l0",
+    "gru.bias_ih": "gru.bias_ih_l0",
+    "gru.bias_hh": "gru.bias_hh_l0",
+}
+
+
+class Network:
+    def __init__(self, setup, parameters):
+        self.device = torch.device(setup.device)
+        self.pixels = setup.task["input"]["kind"] == "pixels"
+        self.scale = setup.task["input"].get("scale", 1.0)
+        self.names = [parameter["name"] for parameter in setup.task["parameters"]]
+        self.module = MODULES[setup.task["name"]](setup.task)
+        self.module.load_state_dict(
+            {NAMES.get(name, name): torch.from_numpy(p) for name, p in parameters.items()}
+        )
+        self.module.to(self.device)
+        if not setup.dropout:
+            for layer in self.module.modules():
+                if isinstance(layer, nn.Dropout):
+                    layer.p = 0.0
+        self.module.train()
+        self.optimiser = make_optimiser(setup.task["optimiser"], self.module)
+
+    def to_device(self, inputs, labels):
+        return self.inputs_to_device(inputs), torch.from_numpy(labels).to(self.device, torch.int64)
+
+    def train_step(self, batch):
+        inputs, labels = batch
+        self.optimiser.zero_grad(set_to_none=True)
+        loss = F.cross_entropy(self.module(inputs), labels)
+        loss.backward()
+        self.optimiser.step()
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        return loss.item()
+
+    def predict(self, inputs):
+        self.module.eval()
+        with torch.no_grad():
+            logits = self.module(self.inputs_to_device(inputs))
+        self.module.train()
+        return logits.cpu().numpy()
+
+    def parameters(self):
+        state = self.module.state_dict()
+        return {name: state[NAMES.get(name, name)].cpu().numpy() for name in self.names}
+
+    def inputs_to_device(self, inputs):
+        tensor = torch.from_numpy(inputs).to(self.device)
+        return tensor.to(torch.float32).mul_(self.scale) if self.pixels else tensor
+
+
+def make_optimiser(described, module):
+    """`torch.optim` as the task describes it; its defaults are spelt out where they matter."""
+    rate = described["learning_rate"]
+    if described["kind"] == "sgd":
+        return torch.optim.SGD(
+            module.parameters(), rate, momentum=described["momentum"], dampening=0, nesterov=False
+        )
+    betas = described["beta1"], described["beta2"]
+    return torch.optim.Adam(module.parameters(), rate, betas, described["epsilon"])
+
+
+def by_name(task):
+    """The task's layers by their names."""
+    return {layer["name"]: layer for layer in task["layers"]}
+
+
+def _check_device(device):
+    if device == "cpu":
+        return
+    if not device.startswith("cuda") or not torch.cuda.is_available():
+        reason = "this PyTorch (%s) sees no CUDA device" % torch.__version__
+        raise ValueError("device %r is not available: %s" % (device, reason))

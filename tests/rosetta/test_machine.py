@@ -1,0 +1,94 @@
+"""The description of a machine, of this one and of others' files."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from rosetta import machine
+
+
+def put(root: Path, path: str, text: str) -> None:
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def test_this_machine_is_described_in_plain_values() -> None:
+    described = machine.describe()
+    assert json.loads(json.dumps(described)) == described
+    assert described["logical_cores"] >= len(described["affinity"]) >= 1
+    assert described["memory_bytes"] > 1 << 28
+    assert sys.version.split()[0] in described["python"]
+
+
+def test_a_virtual_machine_says_so(tmp_path: Path) -> None:
+    cpu = "processor : 0\nmodel name\t: Some CPU @ 2 GHz\nflags : fpu hypervisor\n\nprocessor : 1\n"
+    put(tmp_path, "proc/cpuinfo", cpu)
+    assert machine.cpu_model(tmp_path) == "Some CPU @ 2 GHz"
+    assert machine.virtual_machine(tmp_path) == "unknown hypervisor"
+    put(tmp_path, "sys/class/dmi/id/product_name", "KVM\n")
+    assert machine.virtual_machine(tmp_path) == "KVM"
+
+
+def test_bare_metal_is_no_virtual_machine(tmp_path: Path) -> None:
+    put(tmp_path, "proc/cpuinfo", "model name : Some CPU\nflags : fpu avx2\n")
+    assert machine.virtual_machine(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "kind"),
+    [
+        (".dockerenv", "", "docker"),
+        ("run/.containerenv", "", "podman"),
+        ("proc/1/cgroup", "0::/kubepods/burstable/x\n", "kubepods"),
+        ("proc/1/cgroup", "0::/init.scope\n", None),
+    ],
+)
+def test_a_container_is_recognised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, text: str, kind: str | None
+) -> None:
+    monkeypatch.delenv("container", raising=False)
+    put(tmp_path, path, text)
+    assert machine.container(tmp_path) == kind
+
+
+def test_the_limits_of_a_control_group(tmp_path: Path) -> None:
+    put(tmp_path, "proc/self/cgroup", "0::/mine\n")
+    put(tmp_path, "sys/fs/cgroup/mine/cpu.max", "150000 100000\n")
+    put(tmp_path, "sys/fs/cgroup/mine/memory.max", "1000000\n")
+    assert machine.cpu_limit(tmp_path) == 1.5
+    assert machine.memory_limit_bytes(tmp_path) == 1_000_000
+
+
+def test_the_limits_of_an_ancestor_and_of_the_older_version(tmp_path: Path) -> None:
+    put(tmp_path, "proc/self/cgroup", "4:memory:/a/b\n1:cpu,cpuacct:/a/b\n")
+    put(tmp_path, "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "400000\n")
+    put(tmp_path, "sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n")
+    put(tmp_path, "sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")
+    assert machine.cpu_limit(tmp_path) == 4
+    assert machine.memory_limit_bytes(tmp_path) is None
+
+
+def test_no_limit(tmp_path: Path) -> None:
+    put(tmp_path, "proc/self/cgroup", "0::/\n")
+    put(tmp_path, "sys/fs/cgroup/cpu.max", "max 100000\n")
+    put(tmp_path, "sys/fs/cgroup/memory.max", "max\n")
+    assert machine.cpu_limit(tmp_path) is None
+    assert machine.memory_limit_bytes(tmp_path) is None
+
+
+def test_clocks_and_heat(tmp_path: Path) -> None:
+    assert machine.governor(tmp_path) is None
+    assert machine.turbo(tmp_path) is None
+    assert machine.throttle_count(tmp_path) is None
+    cores = "sys/devices/system/cpu"
+    put(tmp_path, f"{cores}/cpu0/cpufreq/scaling_governor", "powersave\n")
+    put(tmp_path, f"{cores}/cpu1/cpufreq/scaling_governor", "performance\n")
+    put(tmp_path, f"{cores}/intel_pstate/no_turbo", "0\n")
+    put(tmp_path, f"{cores}/cpu0/thermal_throttle/core_throttle_count", "3\n")
+    put(tmp_path, f"{cores}/cpu1/thermal_throttle/core_throttle_count", "4\n")
+    assert machine.governor(tmp_path) == "performance, powersave"
+    assert machine.turbo(tmp_path) is True
+    assert machine.throttle_count(tmp_path) == 7
