@@ -1,1 +1,79 @@
-x:
+# make bench   every environment it needs, then mlp, cnn and gru on every framework
+# make test    everything it needs, the linters, then every test
+# make worker WORKER=torch [TASK=cnn]    one worker alone, from a tape
+#
+# Choices: WORKERS=torch,numpy TASKS=cnn DATA=synthetic DEVICE=cuda THREADS=1, and ARGS="..." for
+# whatever else the command takes (make rosetta ARGS="bench --help").
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# The first interpreter that runs and is new enough; a name alone proves neither.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$python && break; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := py/rosetta/requirements.lock
+
+WORKER ?= torch
+TASK ?= mlp
+CHOICES := $(if $(WORKERS),--worker $(WORKERS)) $(if $(TASKS),--task $(TASKS)) \
+	$(if $(DATA),--data $(DATA)) $(if $(DEVICE),--device $(DEVICE)) \
+	$(if $(THREADS),--threads $(THREADS)) $(if $(OUT),--out $(OUT))
+
+.PHONY: help
+help: ## show this
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
+
+.PHONY: bench
+bench: $(VENV)/ready ## compare the frameworks: WORKERS= TASKS= DATA= DEVICE= THREADS= OUT= ARGS=
+	@$(BIN)/rosetta bench --quick $(CHOICES) $(ARGS)
+
+.PHONY: worker
+worker: $(VENV)/ready ## run one worker alone: WORKER=torch TASK=mlp ARGS=
+	@$(BIN)/rosetta worker $(WORKER) --task $(TASK) $(ARGS)
+
+.PHONY: rosetta
+rosetta: $(VENV)/ready ## run any command: ARGS="doctor"
+	@$(BIN)/rosetta $(ARGS)
+
+.PHONY: test
+test: $(VENV)/ready-dev lint ## run the linters and every test: ARGS="-k protocol"
+	@$(BIN)/rosetta env create
+	@$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: lint
+lint: $(VENV)/ready-dev ## check style and types
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/mypy
+
+.PHONY: lock
+lock: $(VENV)/ready-dev ## pin the coordinator's packages anew
+	@$(BIN)/uv pip compile --quiet --upgrade --no-header --no-annotate --no-emit-index-url \
+		--no-emit-find-links --universal --python-version 3.11 --extra dev pyproject.toml -o $(LOCK)
+
+.PHONY: clean
+clean: ## remove every environment and cache of this checkout; runs/ stays
+	rm -rf $(VENV) .rosetta .pytest_cache .mypy_cache .ruff_cache .hypothesis py/*.egg-info
+
+$(VENV)/ready: pyproject.toml $(LOCK)
+	@$(call install,.)
+
+$(VENV)/ready-dev: pyproject.toml $(LOCK)
+	@$(call install,.[dev])
+	@touch $(VENV)/ready
+
+# $(1): what to install into the coordinator's environment
+define install
+	test -n "$(PYTHON)" || { echo "Rosetta needs Python 3.11 or later: install it, or name it with \
+	make PYTHON=/path/to/python" >&2; exit 2; }; \
+	echo "making the coordinator's environment in $(VENV) with $(PYTHON)" >&2; \
+	$(PYTHON) -m venv --clear $(VENV) || { echo "$(PYTHON) can't make a virtual environment: on \
+	Debian, install python3-venv" >&2; exit 2; }; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(LOCK) \
+		--editable '$(1)' 2> >(grep -v '^WARNING: Location' >&2); \
+	touch $@
+endef

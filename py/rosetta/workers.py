@@ -30,7 +30,7 @@ Text = Annotated[str, msgspec.Meta(min_length=1)]
 MinorVersion = Annotated[str, msgspec.Meta(pattern=r"^[0-9]+\.[0-9]+$")]
 
 _ARGV_PLACEHOLDERS = frozenset({"python", "folder", "connection_file"})
-_TAPE_PLACEHOLDERS = frozenset({"python", "folder", "tape"})
+_TAPE_PLACEHOLDERS = frozenset({"python", "folder", "tape", "device", "threads"})
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,11 +76,18 @@ class Worker(Description, frozen=True, kw_only=True):
         """The argv that starts a session with a coordinator."""
         return self._filled(self.argv, python=python, connection_file=connection_file)
 
-    def tape_command(self, python: Path | str, tape: Path | str) -> list[str]:
-        """The argv that runs a stored session without a coordinator."""
-        return self._filled(self.tape_argv, python=python, tape=tape)
+    def tape_command(
+        self, python: Path | str, tape: Path | str, *, device: str, threads: int
+    ) -> list[str]:
+        """The argv that runs a stored session without a coordinator.
 
-    def _filled(self, argv: Sequence[str], **values: Path | str) -> list[str]:
+        What a connection file says of device and threads, a tape doesn't: the argv does.
+        """
+        return self._filled(
+            self.tape_argv, python=python, tape=tape, device=device, threads=threads
+        )
+
+    def _filled(self, argv: Sequence[str], **values: Path | str | int) -> list[str]:
         return [argument.format(folder=self.folder, **values) for argument in argv]
 
 

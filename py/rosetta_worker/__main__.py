@@ -68,7 +68,7 @@ def _start(folder: str, device: str, threads: int) -> Any:
     except ValueError as error:
         raise backends.BackendError(str(error))
     framework = description["framework"]
-    hello = {
+    hello: Dict[str, Any] = {
         "protocol": PROTOCOL,
         "pid": os.getpid(),
         "host": socket.gethostname(),
@@ -84,7 +84,7 @@ def _start(folder: str, device: str, threads: int) -> Any:
         "planes": ["inline"],
         "forms": description.get("forms", {}),
         "disclosures": description.get("disclosures", {}),
-    }  # type: Dict[str, Any]
+    }
     return backend, hello
 
 

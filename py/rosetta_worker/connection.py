@@ -43,6 +43,8 @@ def read(path: str) -> Dict[str, Any]:
 class Connection:
     """Sends and receives messages; notices a coordinator that went away."""
 
+    live = True
+
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint
         self.reconnect_ns = FIRST_CONTACT_NS

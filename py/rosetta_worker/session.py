@@ -158,7 +158,7 @@ class Session:
     def _read_setup(self, header: Header, arrays: Arrays) -> backends.Setup:
         re = header["id"]
         task = backends.check_setup(header, self._tasks, re)
-        if header["threads"] != self._threads:
+        if self._channel.live and header["threads"] != self._threads:
             sentence = "this process computes with %d threads; start it anew for %d"
             raise WireError("unsupported", sentence % (self._threads, header["threads"]), re)
         backends.check_parameters(task, arrays, re)

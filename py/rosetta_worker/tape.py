@@ -25,6 +25,9 @@ class TapeError(Exception):
 class Tape:
     """Gives out the coordinator's messages one by one, and shows the answers."""
 
+    live = False
+    """A tape may come from a machine with another number of threads."""
+
     def __init__(self, path: str, show: Any, record: Optional[str] = None) -> None:
         self.reconnect_ns = 0
         self._path = path

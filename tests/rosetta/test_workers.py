@@ -51,7 +51,11 @@ def test_the_commands_are_filled_in(tmp_path: Path) -> None:
     worker = workers.read(write(tmp_path, "torch"))
     start = ["/e/bin/python", "-m", "rosetta_worker", str(tmp_path / "torch")]
     assert worker.command("/e/bin/python", Path("/c.json")) == [*start, "--connect", "/c.json"]
-    assert worker.tape_command(Path("/e/bin/python"), "/t") == [*start, "--tape", "/t"]
+    assert worker.tape_command(Path("/e/bin/python"), "/t", device="cpu", threads=2) == [
+        *start,
+        "--tape",
+        "/t",
+    ]
 
 
 @pytest.mark.parametrize(

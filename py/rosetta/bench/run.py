@@ -13,6 +13,7 @@ import msgspec
 
 from rosetta import environments, machine
 from rosetta.bench import conditions
+from rosetta.bench.interrupts import orderly
 from rosetta.bench.plan import Plan, TaskPlan
 from rosetta.bench.progress import Reporter
 from rosetta.bench.ratios import with_ratios
@@ -36,7 +37,7 @@ def run(plan: Plan, reporter: Reporter) -> Summary:
     router = Router(plan.bind)
     scratch = Path(tempfile.mkdtemp(prefix="rosetta-run-"))
     try:
-        with RunDirectory(plan.out) as directory:
+        with RunDirectory(plan.out) as directory, orderly(router):
             return _Recorder(plan, reporter, router, directory, scratch, unavailable).run()
     finally:
         router.close()

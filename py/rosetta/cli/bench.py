@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -128,7 +127,6 @@ def command(
         options=_given(locals()),
         command=sys.argv,
     )
-    signal.signal(signal.SIGTERM, _as_interrupt)
     summary = run(the_plan, events)
     show(summary, the_plan.out)
     return _exit_code(summary)
@@ -181,7 +179,3 @@ def _exit_code(summary: Summary) -> int:
         return 130
     good = [row for row in summary.rows if row.status == "ok"]
     return 0 if good and all(row.status in ("ok", "skipped") for row in summary.rows) else 1
-
-
-def _as_interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt

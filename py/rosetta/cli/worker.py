@@ -51,7 +51,10 @@ def command(
         python = _python(worker)
         return _run(worker.command(python, connect.resolve()), count)
     if tape:
-        return _run(worker.tape_command(_python(worker), tape.resolve(), device, count), count)
+        return _run(
+            worker.tape_command(_python(worker), tape.resolve(), device=device, threads=count),
+            count,
+        )
     definition = tasks.load(task).override(batch_size=batch_size)
     if task not in worker.tasks:
         raise UserError(f"worker {name} has no task {task}: it has {', '.join(worker.tasks)}")
@@ -60,7 +63,9 @@ def command(
         made = save or Path(folder) / f"{task}.tape"
         make_tape(made, definition, dataset.train, steps=steps, seed=seed, threads=count)
         say(f"{task} on {dataset.label}, batch {definition.training.batch_size}")
-        command_line = worker.tape_command(_python(worker), made.resolve(), device, count)
+        command_line = worker.tape_command(
+            _python(worker), made.resolve(), device=device, threads=count
+        )
         return _run(command_line, count)
 
 

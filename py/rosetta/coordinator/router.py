@@ -44,6 +44,7 @@ class Router:
         self._ids = itertools.count()
         self._sampled = 0.0
         self.strangers = 0
+        self._interruptions = 0
         self._folder = None if bind else Path(tempfile.mkdtemp(prefix="rosetta-"))
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
@@ -87,8 +88,15 @@ class Router:
         except zmq.ZMQError as error:
             raise WorkerFailureError("crashed", "closed its connection") from error
 
+    def interrupt(self) -> None:
+        """Have the next `pump` raise KeyboardInterrupt; only the first call does. Signal-safe."""
+        self._interruptions += 1
+
     def pump(self, seconds: float) -> None:
         """Wait at most `seconds` for messages, and hand out all that are there."""
+        if self._interruptions == 1:
+            self._interruptions += 1
+            raise KeyboardInterrupt
         if self._socket.poll(max(0, round(seconds * 1000))):
             with contextlib.suppress(zmq.Again):
                 while True:

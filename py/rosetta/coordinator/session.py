@@ -181,12 +181,11 @@ class Session:
     def bye(self) -> None:
         """Part in peace: BYE, then wait for the process's exit."""
         self._send(encode(Bye(id=self._router.next_id())))
-        patience = time.monotonic() + self._deadlines.end
-        while not self._goodbye_came() and time.monotonic() < patience:
-            self._check_alive()
+        deadline = time.monotonic() + self._deadlines.end
+        while not self._gone():
+            if time.monotonic() > deadline:
+                raise WorkerFailureError("timeout", "did not leave after BYE")
             self._router.pump(_PUMP_SECONDS)
-        if self.process and not self.process.wait(max(0.1, patience - time.monotonic())):
-            raise WorkerFailureError("timeout", "did not exit after BYE")
 
     def close(self) -> None:
         """End the process if it still runs, and forget the session."""
@@ -267,7 +266,10 @@ class Session:
             self.fail(WorkerFailureError("crashed", reason))
             raise WorkerFailureError("crashed", reason)
 
-    def _goodbye_came(self) -> bool:
+    def _gone(self) -> bool:
+        """Its process has exited; where it was started by hand, its BYE came."""
+        if self.process:
+            return self.process.exit_reason() is not None
         return any(isinstance(message, Bye) for message, _ in self._inbox)
 
 

@@ -7,8 +7,8 @@
 
 from rosetta.datasets.cache import CACHE_VARIABLE, default_cache
 from rosetta.datasets.files import DIRECTORY_VARIABLE, Found, directories_from
-from rosetta.datasets.loading import find, load
-from rosetta.datasets.model import NAMES, DataError, Dataset, Source, Split
+from rosetta.datasets.loading import check_name, find, load
+from rosetta.datasets.model import NAMES, DataError, Dataset, DataUnavailable, Source, Split
 from rosetta.datasets.published import MIRROR_VARIABLE
 from rosetta.datasets.status import FileStatus, Status, status
 
@@ -18,12 +18,14 @@ __all__ = [
     "MIRROR_VARIABLE",
     "NAMES",
     "DataError",
+    "DataUnavailable",
     "Dataset",
     "FileStatus",
     "Found",
     "Source",
     "Split",
     "Status",
+    "check_name",
     "default_cache",
     "directories_from",
     "find",

@@ -24,7 +24,6 @@ TARBALL = "cifar-10-python.tar.gz"
 FOLDER = "cifar-10-batches-py"
 CLASSES = 10
 SHAPE = (3, 32, 32)
-WANTED: tuple[str, ...] = (TARBALL, f"{FOLDER}/")
 
 _TEST = "test_batch"
 _BATCH = re.compile(r"data_batch_([1-9][0-9]?)")

@@ -30,7 +30,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from rosetta.datasets.model import DataError, Report
+from rosetta.datasets.model import DataError, DataUnavailable, Report
 from rosetta.datasets.published import FILES, MIRROR_VARIABLE, Published
 
 TIMEOUT_S = (10.0, 60.0)  # to connect, and between two pieces of the answer
@@ -41,11 +41,11 @@ _INSTEAD = "or give the directory of a copy (ROSETTA_DATA), or use synthetic dat
 def fetch(name: str, folder: Path, report: Report) -> Path:
     """Downloads the published file `name` into `folder`; returns its path there.
 
-    A file whose digest is wrong isn't kept. Raises `DataError` when no location answers, when the
-    digest is wrong, or when it can't be stored.
+    A file whose digest is wrong isn't kept. Raises `DataUnavailable` when no location answers,
+    and `DataError` when the digest is wrong or the file can't be stored.
     """
     published = FILES[name]
-    logging.getLogger(pooch.get_logger().name).setLevel(logging.WARNING)
+    pooch.get_logger().setLevel(logging.WARNING)  # `report` says it in one line
     failures = []
     for url in published.urls(name):
         report(f"downloading {url}{_size(published)}")
@@ -53,7 +53,9 @@ def fetch(name: str, folder: Path, report: Report) -> Path:
             return _retrieve(url, name, published, folder)
         except _UnreachableError as failure:
             failures.append(str(failure))
-    raise DataError(f"{name} can't be downloaded: {'; '.join(failures)}: try again, {_INSTEAD}")
+    raise DataUnavailable(
+        f"{name} can't be downloaded: {'; '.join(failures)}: try again, {_INSTEAD}"
+    )
 
 
 def _size(published: Published) -> str:

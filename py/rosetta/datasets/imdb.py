@@ -29,7 +29,6 @@ from rosetta.datasets.model import DamagedError, Split
 ARCHIVE = "imdb.npz"
 CLASSES = 2
 START, OUT_OF_VOCABULARY, INDEX_FROM = 1, 2, 3
-WANTED: tuple[str, ...] = (ARCHIVE, imdb_text.TARBALL, f"{imdb_text.FOLDER}/")
 
 _MEMBER_BYTES = 64 * MIB  # x_train.npy has 14 MB
 _MAX_RANK = 1 << 31

@@ -15,14 +15,21 @@ from rosetta.datasets import cifar10, imdb, mnist, synthetic
 from rosetta.datasets.archives import DAMAGE
 from rosetta.datasets.download import fetch
 from rosetta.datasets.files import Digests, Found, differences, folders
-from rosetta.datasets.model import KINDS, NAMES, DataError, Dataset, Report, Source, Split
+from rosetta.datasets.model import (
+    KINDS,
+    NAMES,
+    DataError,
+    Dataset,
+    DataUnavailable,
+    Report,
+    Source,
+    Split,
+)
 from rosetta.datasets.published import DOWNLOADS, FILES
 
 
 class _Reader(Protocol):
     """What the module of a data set offers."""
-
-    WANTED: tuple[str, ...]
 
     def locate(self, folder: Path) -> Found | None: ...
     def missing(self, folder: Path) -> list[str]: ...
@@ -55,12 +62,13 @@ def load(
     report: gets progress and what is wrong with the cache, a sentence a call; what is remarkable
         about the data themselves is in `Dataset.source.warnings`
 
-    Raises `DataError` (a `UserError`) for an unknown name, files that are missing, damaged or
-    unreachable, and data of another shape than the task's.
+    Raises `DataUnavailable` for files that are missing or unreachable, and `DataError` for an
+    unknown name, damaged files and data of another shape than the task's; both are `UserError`s.
     """
     check_name(name)
     if name == "synthetic":
         return synthetic.make(task, seed)
+    _check_fits(name, task)
     cache = parsed.default_cache() if cache is None else cache
     place = _place(name, directories, cache, download, report)
     digests = Digests(cache / "digests")
@@ -71,12 +79,9 @@ def load(
         report(f"reading {name} from {place.found.path}")
         splits = _read(name, place.found, task, digests)
         parsed.store(entry, splits, sha256, report)
-    source = Source(
-        place.kind, str(place.found.path), sha256, _warnings(differences(place.found, digests))
-    )
-    dataset = Dataset(name, *splits, KINDS[name].classes, source)
-    _check_fits(dataset, task)
-    return dataset
+    path = str(place.found.path.absolute())
+    source = Source(place.kind, path, sha256, _warnings(differences(place.found, digests)))
+    return Dataset(name, *splits, KINDS[name].classes, source)
 
 
 def check_name(name: str) -> None:
@@ -113,9 +118,9 @@ def _place(
     if _is_downloaded(name, downloads, cache):
         found = find(name, [downloads])
     elif directories:
-        raise DataError(_not_there(name, directories))
+        raise DataUnavailable(_not_there(name, directories))
     elif not download:
-        raise DataError(
+        raise DataUnavailable(
             f"{name} isn't in {downloads} and may not be downloaded: allow it, or give the"
             " directory of a copy (ROSETTA_DATA), or use synthetic data"
         )
@@ -162,10 +167,7 @@ def _parameters(name: str, task: Mapping[str, Any]) -> dict[str, Any]:
     """What the arrays depend on besides the files."""
     if name != "imdb":
         return {}
-    try:
-        vocabulary, length = imdb.parameters(task)
-    except (LookupError, TypeError, ValueError):
-        raise DataError(_unfit("imdb", task, "sequences of tokens")) from None
+    vocabulary, length = imdb.parameters(task)
     return {"vocabulary": vocabulary, "length": length}
 
 
@@ -184,7 +186,7 @@ def _damaged(found: Found, error: Exception, digests: Digests) -> str:
     wrong = "; ".join(f"{name}: {what}" for name, what in differences(found, digests).items())
     wrong = wrong or f"sha256 {', '.join(digests.of_found(found).values())}"
     return (
-        f"{found.path} is damaged or no such file: {reason} ({wrong}): replace it by a fresh copy"
+        f"{found.path} is damaged or another file: {reason} ({wrong}): replace it by a fresh copy"
     )
 
 
@@ -194,19 +196,16 @@ def _warnings(different: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-def _check_fits(dataset: Dataset, task: Mapping[str, Any]) -> None:
-    inputs = dataset.train.inputs
-    wanted = task["input"]
-    fits = list(inputs.shape[1:]) == list(wanted["shape"]) and inputs.dtype == wanted["dtype"]
-    if not fits or dataset.classes != task.get("classes", dataset.classes):
-        have = f"{inputs.dtype} {tuple(inputs.shape[1:])} in {dataset.classes} classes"
-        raise DataError(_unfit(dataset.name, task, have))
-
-
-def _unfit(name: str, task: Mapping[str, Any], have: str) -> str:
-    wanted = task["input"]
-    form = f"{wanted.get('dtype')} {tuple(wanted['shape'])} in {task.get('classes')} classes"
-    return (
-        f"{name} ({have}) doesn't fit the task {task.get('name')!r}, which takes {form}:"
+def _check_fits(name: str, task: Mapping[str, Any]) -> None:
+    """Raises `DataError` if the task takes another input than the data set has."""
+    kind, wanted = KINDS[name], task["input"]
+    shape = tuple(wanted["shape"])
+    same_shape = shape == kind.shape or (kind.shape is None and "vocabulary" in wanted)
+    if same_shape and wanted["dtype"] == kind.dtype and task.get("classes") == kind.classes:
+        return
+    have = f"{kind.dtype} {kind.shape or 'tokens'}, {kind.classes} classes"
+    takes = f"{wanted['dtype']} {shape}, {task.get('classes')} classes"
+    raise DataError(
+        f"{name} ({have}) doesn't fit the task {task.get('name')!r} ({takes}):"
         f" use {task.get('data', 'its own data')} or synthetic"
     )

@@ -26,7 +26,6 @@ NAMES = (
     "t10k-images-idx3-ubyte",
     "t10k-labels-idx1-ubyte",
 )
-WANTED: tuple[str, ...] = tuple(f"{name}.gz" for name in NAMES)
 
 _LIMIT_BYTES = 64 * MIB  # the training images have 47 MB
 

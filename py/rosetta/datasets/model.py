@@ -18,6 +18,14 @@ class DataError(UserError):
     """Data that are missing, damaged or unreachable: one line with what, where and what to do."""
 
 
+class DataUnavailable(DataError):  # noqa: N818  (a state of affairs more than a mistake)
+    """Data that aren't on this machine and can't be, or may not be, downloaded.
+
+    Whoever may choose other data instead (the command line's "auto": synthetic ones) catches this
+    and nothing else: files that are there but damaged have to be looked at.
+    """
+
+
 class DamagedError(ValueError):
     """Content that isn't what its format says; `load` names the file in a `DataError`."""
 
@@ -59,18 +67,24 @@ class Source:
 
 @dataclass(frozen=True)
 class Kind:
-    """What is fixed about a data set by its name: the size of the published one, and a noun."""
+    """What is fixed about a data set by its name.
+
+    train, test: how many samples the published one has, and what they are called (`noun`)
+    dtype, shape: of one sample; shape None if the task chooses it
+    """
 
     train: int
     test: int
-    classes: int
     noun: str
+    classes: int
+    dtype: str
+    shape: tuple[int, ...] | None
 
 
 KINDS = {
-    "cifar10": Kind(50_000, 10_000, 10, "images"),
-    "imdb": Kind(25_000, 25_000, 2, "reviews"),
-    "mnist": Kind(60_000, 10_000, 10, "images"),
+    "cifar10": Kind(50_000, 10_000, "images", 10, "uint8", (3, 32, 32)),
+    "imdb": Kind(25_000, 25_000, "reviews", 2, "int32", None),
+    "mnist": Kind(60_000, 10_000, "images", 10, "uint8", (784,)),
 }
 NAMES: tuple[str, ...] = (*KINDS, "synthetic")
 

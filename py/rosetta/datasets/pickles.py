@@ -3,7 +3,7 @@
 A pickle is a program for a small stack machine, and the machine of Python's `pickle` can call
 whatever can be imported. This one is another machine with the same instruction set less everything
 that isn't needed: it builds numbers, strings, lists, tuples, dictionaries and NumPy arrays, knows
-five globals, and calls nothing at all (`ndarray` and `dtype` are descriptions here, from which an
+six globals, and calls nothing at all (`ndarray` and `dtype` are descriptions here, from which an
 array is made only after they have been checked). Python's own `Unpickler` with a restricted
 `find_class` would still hand hostile bytes to NumPy's `__setstate__`, and allocates as many memo
 slots as the file asks for (64 GB for ten bytes); here each opcode costs memory in proportion to
@@ -13,108 +13,18 @@ its own bytes.
 from __future__ import annotations
 
 import pickletools
-import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import prod
 from typing import Any
 
-import numpy as np
-
 from rosetta.datasets.model import DamagedError
+from rosetta.datasets.pickled_arrays import ALLOWED, ArrayValue, DtypeValue, Global, describe
 
 MAX_OPCODES = 4_000_000  # without integers; a CIFAR-10 batch has 40,000 and half of IMDB 150,000
 _MAX_LINE_BYTES = 1_000
-_MAX_DIMENSIONS = 8
-_PLAIN_DTYPE = re.compile(r"[iu][1248]|f[248]|b1|O8?")
 
 
-@dataclass(frozen=True)
-class _Global:
-    module: str
-    name: str
-
-
-_RECONSTRUCT = _Global("numpy.core.multiarray", "_reconstruct")
-_RECONSTRUCT_2 = _Global("numpy._core.multiarray", "_reconstruct")  # NumPy 2 writes this
-_NDARRAY = _Global("numpy", "ndarray")
-_DTYPE = _Global("numpy", "dtype")
-_ENCODE = _Global("_codecs", "encode")  # how Python 3 writes bytes in protocol 2
-_ALLOWED = frozenset({_RECONSTRUCT, _RECONSTRUCT_2, _NDARRAY, _DTYPE, _ENCODE})
-
-
-class _Dtype:
-    """A dtype under construction: its code ("u1"), and the byte order that BUILD brings."""
-
-    def __init__(self, code: str) -> None:
-        self.code = code
-        self.order = "|"
-
-    def build(self, state: Any) -> None:
-        """State as NumPy writes it: version, order, no subarray, no names, no fields, …"""
-        if not isinstance(state, tuple) or len(state) < 5 or state[2:5] != (None, None, None):
-            raise DamagedError("a dtype with fields")
-        self.order = _text(state[1])
-        if self.order not in ("|", "<", ">", "="):
-            raise DamagedError(f"the byte order {self.order[:20]!r}")
-
-    def resolve(self) -> np.dtype[Any]:
-        return np.dtype("O" if self.code[0] == "O" else self.order + self.code)
-
-
-class ArrayValue:
-    """An array in a pickle. `value` is an ndarray or, for objects, a list; None until built."""
-
-    def __init__(self) -> None:
-        self.value: np.ndarray[Any, Any] | list[Any] | None = None
-
-    def build(self, state: Any) -> None:
-        """State as NumPy writes it: version, shape, dtype, Fortran order, content."""
-        if not isinstance(state, tuple) or len(state) != 5:
-            raise DamagedError("an array without shape and content")
-        _, shape, dtype, fortran, content = state
-        if not isinstance(dtype, _Dtype) or not _is_shape(shape):
-            raise DamagedError("an array with a wrong shape or dtype")
-        resolved = dtype.resolve()
-        if resolved.hasobject:
-            self.value = _objects(shape, content)
-            return
-        data = _bytes(content)
-        if len(data) != prod(shape) * resolved.itemsize:
-            raise DamagedError(f"an array of shape {shape} with {len(data):,} bytes")
-        order = "F" if fortran is True else "C"
-        self.value = np.frombuffer(data, resolved).reshape(shape, order=order)  # type: ignore[call-overload]
-
-
-def _is_shape(shape: Any) -> bool:
-    return (
-        isinstance(shape, tuple)
-        and len(shape) <= _MAX_DIMENSIONS
-        and all(type(size) is int and 0 <= size < 1 << 40 for size in shape)
-    )
-
-
-def _objects(shape: tuple[int, ...], content: Any) -> list[Any]:
-    if len(shape) != 1 or not isinstance(content, list) or len(content) != shape[0]:
-        raise DamagedError(f"an object array of shape {shape} that isn't one list of that length")
-    return content
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bytes):
-        return value.decode("latin-1")
-    if isinstance(value, str):
-        return value
-    raise DamagedError(f"a {type(value).__name__} where a string belongs")
-
-
-def _bytes(value: Any) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, str):
-        return value.encode("latin-1")
-    raise DamagedError(f"a {type(value).__name__} where bytes belong")
+__all__ = ["ArrayValue", "loads"]
 
 
 def loads(data: bytes) -> Any:
@@ -246,8 +156,8 @@ class _Machine:
     def find(self, module: Any, name: Any) -> None:
         if not isinstance(module, str) or not isinstance(name, str):
             raise DamagedError("a global whose name isn't a string")
-        wanted = _Global(module, name)
-        if wanted not in _ALLOWED:
+        wanted = Global(module, name)
+        if wanted not in ALLOWED:
             shown = ascii(f"{module}.{name}"[:80])[1:-1]
             raise DamagedError(
                 f"it asks for {shown}, which is no part of an array: refused, nothing ran"
@@ -259,13 +169,13 @@ class _Machine:
         function = self.pop()
         if not isinstance(arguments, tuple):
             raise DamagedError("a call without arguments")
-        self.stack.append(_describe(function, arguments))
+        self.stack.append(describe(function, arguments))
 
     def build(self) -> None:
         state = self.pop()
         target = self.pop()
-        if not isinstance(target, (_Dtype, ArrayValue)):
-            raise DamagedError(f"a state for a {type(target).__name__.strip('_')}")
+        if not isinstance(target, (DtypeValue, ArrayValue)):
+            raise DamagedError(f"a state for a {type(target).__name__}")
         target.build(state)
         self.stack.append(target)
 
@@ -278,22 +188,6 @@ class _Machine:
         if index not in self.memo:
             raise DamagedError("a pickle that refers to what it hasn't made")
         self.stack.append(self.memo[index])
-
-
-def _describe(function: Any, arguments: tuple[Any, ...]) -> Any:
-    """What a call of one of the allowed globals stands for; nothing is called."""
-    if function in (_RECONSTRUCT, _RECONSTRUCT_2):
-        if len(arguments) != 3 or arguments[0] != _NDARRAY:
-            raise DamagedError("an array that isn't a plain numpy.ndarray")
-        return ArrayValue()
-    if function == _DTYPE and arguments:
-        code = _text(arguments[0])
-        if not _PLAIN_DTYPE.fullmatch(code):
-            raise DamagedError(f"the dtype {code[:40]!a}")
-        return _Dtype(code)
-    if function == _ENCODE and len(arguments) == 2 and _text(arguments[1]) == "latin1":
-        return _text(arguments[0]).encode("latin-1")
-    raise DamagedError("a call of something that isn't to be called")
 
 
 def _opcode_name(opcode: bytes) -> str:

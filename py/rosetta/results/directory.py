@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import secrets
 import time
@@ -30,7 +32,8 @@ class RunDirectory:
             if any(path.iterdir()):
                 raise UserError(f"run directory {path} is not empty: choose another --out")
             (path / "logs").mkdir()
-            self._steps = (path / "steps.jsonl").open("ab")
+            self._length = 0
+            self._steps = (path / "steps.jsonl").open("ab", buffering=0)
         except OSError as error:
             raise UserError(f"can't write the run directory {path}: {error}") from error
 
@@ -50,12 +53,19 @@ class RunDirectory:
         return self.path / "logs" / f"{worker}.log"
 
     def add_step(self, step: Step) -> None:
-        """Append one line to `steps.jsonl`; it is in the file when this returns."""
+        """Append one line to `steps.jsonl`; it is in the file, whole, when this returns.
+
+        Raises `UserError` where it can't be written (no space); the file then ends as before.
+        """
+        line = msgspec.json.encode(step) + b"\n"
         try:
-            self._steps.write(msgspec.json.encode(step) + b"\n")
-            self._steps.flush()
+            if self._steps.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
+            with contextlib.suppress(OSError):
+                self._steps.truncate(self._length)
             raise UserError(f"can't write {self.path / 'steps.jsonl'}: {error}") from error
+        self._length += len(line)
 
     def write_run(self, run: Run) -> None:
         """Write `run.json`."""

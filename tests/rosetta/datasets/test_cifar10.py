@@ -1,11 +1,12 @@
 """CIFAR-10: the original tarball, and everything that can be wrong with it."""
 
 import gzip
+import io
 import pickle
-import resource
 import subprocess
 import sys
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -106,7 +107,6 @@ def test_loading_takes_little_memory(small, cache):
     peak = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     unit = 1 if sys.platform == "darwin" else 1024
     assert peak * unit < 120e6  # 7.7 MB of pixels; Python, NumPy and requests are the rest
-    assert resource.RUSAGE_SELF == 0
 
 
 def test_every_truncation_is_an_error_that_names_file_and_digests(read, make_cifar):
@@ -146,7 +146,7 @@ def test_a_tampered_checksum_is_noticed_though_all_members_are_whole(read, make_
         (lambda m, b: m.update(test_batch=b(np.zeros((1, 3072), np.uint8), [True])), "from 0 to 9"),
         (lambda m, b: m.update(test_batch=b(np.zeros((2, 3072), np.uint8), [1])), "other labels"),
         (lambda m, b: m.update(test_batch=b(np.zeros((1, 3072)), [1])), "table of bytes"),
-        (lambda m, b: m.update(test_batch=b(np.zeros((0, 3072), np.uint8), [])), "other labels"),
+        (lambda m, b: m.update(test_batch=b(np.zeros((0, 3072), np.uint8), [], 3)), "other labels"),
         (lambda m, b: m.update(test_batch=pickle.dumps([1, 2], 2)), "no dictionary"),
         (lambda m, b: m.update(test_batch=pickle.dumps({}, 2)), "table of bytes"),
     ],
@@ -180,17 +180,15 @@ def test_links_and_paths_in_the_archive_do_nothing(read, make_members, tmp_path)
         for name, content in make_members().items():
             info = tarfile.TarInfo("../../" + name)
             info.size = len(content)
-            tar.addfile(info, __import__("io").BytesIO(content))
+            tar.addfile(info, io.BytesIO(content))
     assert len(read(path.read_bytes()).train) == 12
     assert not list(tmp_path.glob("**/data_batch_1"))
 
 
 def _read_bytes(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    try:
+    with suppress(*DAMAGE):
         cifar10.read(Found("tar", path, {TARBALL: path}), {})
-    except DAMAGE:
-        pass
 
 
 ANY_CASE = settings(

@@ -5,6 +5,7 @@ import pickle
 import pickletools
 import struct
 import subprocess
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -74,7 +75,7 @@ class Calls:
 HOSTILE = {
     "posix.system": Calls(os.system, "touch ran"),
     "builtins.eval": Calls(eval, "open('ran', 'w')"),
-    "builtins.getattr": Calls(getattr, np, "load"),
+    "builtins.getattr": Calls(getattr, "", "format"),
     "subprocess.Popen": Calls(subprocess.Popen, ["touch", "ran"]),
     "numpy.load": Calls(np.load, "ran"),
     "numpy.fromfile": None,
@@ -96,9 +97,8 @@ def test_a_hostile_global_is_refused_by_name(name, protocol, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     call = HOSTILE[name]
     content = pickle.dumps(call, protocol) if call else _global(name) + b"U\x03ran\x85R."
-    if protocol == 0 and call:
-        # Protocol 0 names Python 2's module.
-        name = name.replace("builtins", "__builtin__")
+    if protocol < 3:  # Python 2's names
+        name = name.replace("builtins", "__builtin__").replace("subprocess", "commands")
     with pytest.raises(DamagedError, match="refused, nothing ran") as caught:
         loads(content)
     assert name in str(caught.value)
@@ -116,7 +116,7 @@ def test_a_hostile_file_is_an_error_for_the_user_and_nothing_runs(
     )
     (tmp_path / "imdb.npz").write_bytes(make_imdb_with(x_test=make_npy(header, evil)))
     for name, task in (("cifar10", "cnn"), ("imdb", "gru")):
-        with pytest.raises(DataError, match="posix.system"):
+        with pytest.raises(DataError, match=r"posix\.system"):
             load(name, task=tasks[task], directories=[tmp_path], cache=cache, report=str)
     assert not (tmp_path / "ran").exists()
 
@@ -166,7 +166,7 @@ def test_the_handmade_array_is_right():
         (b"}(K\x01u.", "keys"),
         (b"}))\x85K\x01s.", "keys"),
         (b"K\x01K\x02a.", "without the list"),
-        (b"K\x01(K\x02u.", "without the dict"),
+        (b"K\x01(K\x02K\x03u.", "without the dict"),
         (b"e.", "without the mark"),
         (b".", "takes more than"),
         (b"(a.", "takes more than"),
@@ -174,7 +174,7 @@ def test_the_handmade_array_is_right():
         (b"q\x00.", "takes more than"),
         (b"h\x07.", "refers to"),
         (b"ios\nsystem\n.", "INST"),
-        (b"(cos\nsystem\no.", "posix.system|os.system"),
+        (b"(cos\nsystem\no.", r"os\.system"),
         (b"P1\n.", "PERSID"),
         (b"\x82\x01.", "EXT1"),
         (b"\x81.", "NEWOBJ"),
@@ -201,7 +201,7 @@ def test_a_huge_memo_index_costs_nothing():
 
 
 def test_a_deeply_nested_pickle_is_no_crash():
-    deep = loads(b"]" + b"]q\x00" * 0 + b"".join([b"]"] * 50_000) + b"a" * 50_000 + b".")
+    deep = loads(b"]" * 50_001 + b"a" * 50_000 + b".")
     assert isinstance(deep, list)
 
 
@@ -223,7 +223,5 @@ PIECES = st.sampled_from(
 @given(content=st.binary(max_size=300) | st.lists(PIECES, max_size=60).map(b"".join))
 @example(content=b"\x80\x02.")
 def test_arbitrary_bytes_are_a_value_or_an_error(content):
-    try:
+    with suppress(ValueError):  # DamagedError, or the UnicodeDecodeError of a broken string
         loads(content)
-    except ValueError:  # DamagedError, or the UnicodeDecodeError of a broken string
-        pass

@@ -1,0 +1,5 @@
+"""`python -m rosetta`: the same as `rosetta`."""
+
+from rosetta.cli import main
+
+main()
