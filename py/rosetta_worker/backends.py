@@ -27,6 +27,7 @@ sockets, messages or timing. It has two functions:
 
 import importlib.util
 import os
+import sys
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from rosetta_worker.wire import WireError
@@ -45,6 +46,8 @@ Setup = NamedTuple(
 
 _SETUP_KEYS = {"task": dict, "batch_size": int, "seed": int, "dropout": bool, "threads": int}
 _TASK_KEYS = {"name": str, "layers": list, "parameters": list, "input": dict, "classes": int}
+_INPUT_KEYS = {"kind": str, "dtype": str, "shape": list}
+_TOKENS_KEYS = dict(_INPUT_KEYS, vocabulary=int)
 
 
 class BackendError(Exception):
@@ -59,6 +62,7 @@ def load(folder: str) -> Any:
     if not os.path.isfile(path) or spec is None or spec.loader is None:
         raise BackendError("no backend.py in %s" % folder)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickle look their module up
     spec.loader.exec_module(module)
     missing = [f for f in ("start", "build") if not callable(getattr(module, f, None))]
     if missing:
@@ -75,9 +79,10 @@ def check_setup(header: Dict[str, Any], tasks: List[str], re: int) -> Dict[str, 
     if task.get("name") not in tasks:
         sentence = "no task %r; there are: %s" % (task.get("name"), ", ".join(tasks))
         raise WireError("unknown_task", sentence, re)
-    lacking = [key for key, kind in _TASK_KEYS.items() if type(task.get(key)) is not kind]
-    if lacking:
-        raise WireError("bad_header", "SETUP's task lacks %s" % ", ".join(lacking), re)
+    _require_keys("SETUP's task", task, _TASK_KEYS, re)
+    described = task["input"]
+    keys = _TOKENS_KEYS if described.get("kind") == "tokens" else _INPUT_KEYS
+    _require_keys("the input of SETUP's task", described, keys, re)
     return task
 
 
@@ -124,6 +129,12 @@ def check_labels(task: Dict[str, Any], arrays: Dict[str, Any], re: int) -> Any:
         raise WireError("bad_shape", sentence, re)
     _check_range("label", labels, task["classes"], re)
     return labels
+
+
+def _require_keys(what: str, content: Dict[str, Any], keys: Dict[str, Any], re: int) -> None:
+    lacking = [key for key, kind in keys.items() if type(content.get(key)) is not kind]
+    if lacking:
+        raise WireError("bad_header", "%s lacks %s" % (what, ", ".join(lacking)), re)
 
 
 def _check_range(what: str, values: Any, limit: int, re: int) -> None:

@@ -1,6 +1,7 @@
 """The socket of a worker: a DEALER that connects to where the connection file says."""
 
 import json
+import os
 from typing import Any, Dict, List, Optional
 
 import zmq
@@ -12,6 +13,7 @@ from rosetta_worker.clock import now_ns
 FIRST_CONTACT_NS = 30 * 10**9
 """How long to wait for a coordinator that isn't there yet."""
 
+_TEXTS = ("protocol", "endpoint", "run", "key", "worker")
 _EVENTS = zmq.EVENT_CONNECTED | zmq.EVENT_DISCONNECTED
 
 
@@ -28,11 +30,10 @@ def read(path: str) -> Dict[str, Any]:
         raise CoordinatorError("connection file %s: %s" % (path, error))
     if not isinstance(content, dict):
         raise CoordinatorError("connection file %s: not a JSON object" % path)
-    missing = [k for k in ("protocol", "endpoint", "run", "key", "worker") if k not in content]
+    missing = [k for k in _TEXTS if not isinstance(content.get(k), str)]
     if missing:
         raise CoordinatorError("connection file %s lacks %s" % (path, ", ".join(missing)))
-    major = str(content["protocol"]).split(".")[0]
-    if major != "1":
+    if content["protocol"].split(".")[0] != "1":
         raise CoordinatorError(
             "connection file %s is for protocol %s; this worker speaks 1.0"
             % (path, content["protocol"])
@@ -51,6 +52,8 @@ class Connection:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.linger = 2000
+        # Kept over a reconnection, so that the coordinator knows us again.
+        self._socket.setsockopt(zmq.IDENTITY, b"W" + os.urandom(16))
         self._socket.setsockopt(zmq.MAXMSGSIZE, wire.MAX_FRAME_BYTES)
         if endpoint.startswith("tcp:"):
             # ZMTP's own heartbeat, answered by libzmq's thread even while a step computes: finds a
@@ -65,6 +68,7 @@ class Connection:
         try:
             self._socket.connect(endpoint)
         except zmq.ZMQError as error:
+            self.close()
             raise CoordinatorError("endpoint %r: %s" % (endpoint, error))
 
     def send(self, header: wire.Header, arrays: wire.Arrays) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rosetta_worker import backends
 from rosetta_worker.clock import now_ns
-from rosetta_worker.wire import Arrays, Header, WireError, decode
+from rosetta_worker.wire import Arrays, Header, WireError, decode, is_number
 
 
 class Session:
@@ -108,7 +108,7 @@ class Session:
         inputs = backends.check_inputs(setup.task, arrays, re)
         labels = backends.check_labels(setup.task, arrays, re)
         step = header.get("step")
-        self._require(isinstance(step, int), "BATCH lacks `step`", re, "bad_header")
+        self._require(is_number(step), "BATCH lacks `step`", re, "bad_header")
         started = now_ns()
         batch = self._network.to_device(inputs, labels)
         copied = now_ns()

@@ -35,6 +35,8 @@ class Tape:
         try:
             self._file = open(path, "rb")
             self._size = os.path.getsize(path)
+            if record and os.path.exists(record) and os.path.samefile(path, record):
+                raise TapeError("%s can't be played and recorded at once" % path)
             self._record = open(record, "wb") if record else None
         except OSError as error:
             raise TapeError("tape: %s" % error)

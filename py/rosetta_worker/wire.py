@@ -74,7 +74,7 @@ def _header(data: bytes) -> Header:
     if not isinstance(header, dict):
         raise WireError("bad_header", "header is %s, not a map" % type(header).__name__)
     number = header.get("id")
-    re = number if _is_integer(number) else None
+    re = number if is_number(number) else None
     if not isinstance(header.get("type"), str) or re is None:
         raise WireError("bad_header", "header lacks `type` (text) or `id` (integer)", re)
     if _deeper_than(header, MAX_HEADER_DEPTH):
@@ -85,13 +85,11 @@ def _header(data: bytes) -> Header:
 def _arrays(header: Header, frames: List[Any]) -> Arrays:
     re = header["id"]
     described = header.get("arrays", [])
-    if not isinstance(described, list) or len(described) != len(frames):
-        count = len(described) if isinstance(described, list) else 0
-        raise WireError(
-            "bad_frames",
-            "%s describes %d arrays and has %d" % (header["type"], count, len(frames)),
-            re,
-        )
+    if not isinstance(described, list):
+        raise WireError("bad_header", "`arrays` is not a list", re)
+    if len(described) != len(frames):
+        sentence = "%s describes %d arrays and has %d"
+        raise WireError("bad_frames", sentence % (header["type"], len(described), len(frames)), re)
     arrays = {}
     for description, frame in zip(described, frames):
         name, array = _array(description, frame, re)
@@ -103,16 +101,16 @@ def _arrays(header: Header, frames: List[Any]) -> Arrays:
 
 def _array(description: Any, frame: Any, re: int) -> Tuple[str, Any]:
     if not isinstance(description, dict) or not isinstance(description.get("name"), str):
-        raise WireError("bad_frames", "an array's description lacks `name`", re)
+        raise WireError("bad_header", "an array's description lacks `name`", re)
     name, dtype, shape = description["name"], description.get("dtype"), description.get("shape")
     if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise WireError("bad_dtype", "array %r has dtype %r" % (name, dtype), re)
+        raise WireError("bad_header", "array %r has dtype %r" % (name, dtype), re)
     if (
         not isinstance(shape, list)
         or len(shape) > MAX_DIMENSIONS
         or not all(map(_is_length, shape))
     ):
-        raise WireError("bad_shape", "array %r has shape %r" % (name, shape), re)
+        raise WireError("bad_header", "array %r has shape %r" % (name, shape), re)
     size = 1
     for length in shape:
         size *= length
@@ -120,17 +118,21 @@ def _array(description: Any, frame: Any, re: int) -> Tuple[str, Any]:
     if expected != found:
         sentence = "array %r (%s %s) takes %d bytes, its frame has %d"
         raise WireError("bad_frames", sentence % (name, dtype, shape, expected, found), re)
-    array = np.frombuffer(frame, DTYPES[dtype]).reshape(shape)
+    try:
+        array = np.frombuffer(frame, DTYPES[dtype]).reshape(shape)
+    except ValueError as error:  # [2**31, 2**31, 2**31, 0] is empty, and yet too big for NumPy
+        raise WireError("bad_frames", "array %r: %s" % (name, error), re)
     array.flags.writeable = False
     return name, array
 
 
-def _is_integer(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """True for what can be an `id` or a `step`."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def _is_length(value: Any) -> bool:
-    return _is_integer(value) and value <= MAX_FRAME_BYTES
+    return is_number(value) and value <= MAX_FRAME_BYTES
 
 
 def _deeper_than(value: Any, limit: int) -> bool:

@@ -68,7 +68,7 @@ def bench(tmp_path: Path) -> Callable[..., tuple[Summary, list[Step]]]:
     def go(*chosen: Worker, steps: int = 4, deadlines: Deadlines | None = None):
         task = tasks.load("mlp")
         data = datasets.load("synthetic", task=task.to_wire())
-        options = dict(epochs=None, quick=False, warmup=1, test_samples=100)
+        options = {"epochs": None, "quick": False, "warmup": 1, "test_samples": 100}
         out = tmp_path / "run"
         plan = Plan(
             tasks=[plan_task(task, data, steps=steps, **options)],

@@ -90,7 +90,7 @@ def test_epochs_are_examined_one_by_one(rosetta, tmp_path):
 
 
 def test_a_worker_without_the_task_is_skipped(finished, tmp_path):
-    code, output, _ = finished("--task", "resnet50,mlp", "--worker", "null", "--batch-size", 8)
+    code, _, _ = finished("--task", "resnet50,mlp", "--worker", "null", "--batch-size", 8)
     assert code == 0
     rows = check(tmp_path / "run", "summary")["rows"]
     assert [row["status"] for row in rows] == ["skipped", "ok"]

@@ -66,7 +66,7 @@ def test_a_worker_killed_in_a_step_leaves_the_others_alone(rosetta, tmp_path):
     assert eventually(lambda: steps_in(tmp_path / "run") > 8, 90)
     (victim,) = [p for p in children(process.pid) if "workers/numpy" in command_line(p)]
     os.kill(victim, signal.SIGKILL)
-    _, progress = process.communicate(timeout=60)
+    process.communicate(timeout=60)
     assert process.returncode == 1
     rows = json.loads((tmp_path / "run" / "summary.json").read_text())["rows"]
     assert [row["status"] for row in rows] == ["crashed", "ok"]

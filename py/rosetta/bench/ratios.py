@@ -33,7 +33,9 @@ def with_ratios(
         ratio = blocks and ratio_of_blocks(
             [reference[n] for n in numbers], [blocks.get(n, ()) for n in numbers]
         )
-        if ratio:
+        if row.worker == baseline:
+            row = msgspec.structs.replace(row, ratio=1.0)
+        elif ratio:
             interval = list(ratio.interval) if ratio.interval else None
             row = msgspec.structs.replace(row, ratio=ratio.value, ratio_interval=interval)
         result.append(row)

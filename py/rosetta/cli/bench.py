@@ -136,7 +136,7 @@ def show(summary: Summary, directory: Path) -> None:
     """Print the tables and what must be said beside them, on standard output."""
     console = options.output()
     for task in dict.fromkeys(row.task for row in summary.rows):
-        console.print(report.table(summary, task))
+        console.print(report.table(summary, task, console.width))
     for sentence in report.notes(summary):
         console.print(sentence, markup=False, highlight=False)
     console.print(f"run directory: {directory}", markup=False, highlight=False, soft_wrap=True)

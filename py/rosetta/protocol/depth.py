@@ -34,7 +34,7 @@ def depth_exceeds(header: Buffer, limit: int) -> bool:
         position += skip
         if open_items:
             open_items[-1] -= 1
-        if children:
+        if children or _is_container(head):
             open_items.append(children)
             if len(open_items) > limit:
                 return True
@@ -43,6 +43,11 @@ def depth_exceeds(header: Buffer, limit: int) -> bool:
         if not open_items:
             return False
     return False
+
+
+def _is_container(head: int) -> bool:
+    """An empty container is a level too."""
+    return 0x80 <= head <= 0x9F or head in _CONTAINERS
 
 
 def _shape_of(head: int) -> tuple[int, int, int]:

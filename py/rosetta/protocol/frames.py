@@ -27,8 +27,8 @@ _decoders = {name: msgspec.msgpack.Decoder(kind) for name, kind in messages.ALL.
 class _Envelope(msgspec.Struct):
     """What is read of a header before its type is known."""
 
-    type: str
-    id: int = 0
+    id: messages.Id
+    type: Any = None
 
 
 _envelope = msgspec.msgpack.Decoder(_Envelope)
@@ -65,6 +65,8 @@ def decode(
         raise ProtocolError("bad_frames", f"{len(frames)} frames: a message has 1 to {MAX_FRAMES}")
     header = _check_header(frames[0])
     envelope = _read(_envelope, header, None)
+    if not isinstance(envelope.type, str):
+        raise ProtocolError("bad_header", "header lacks `type` (text)", envelope.id)
     names = {messages.type_of(kind) for kind in expected}
     if envelope.type not in names:
         shown = envelope.type[:64]
@@ -109,9 +111,9 @@ def _dtype_name(name: str, array: NDArray[Any]) -> Any:
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:
+    if array.nbytes > MAX_FRAME_BYTES:
+        raise ProtocolError("bad_frames", f"array of {array.nbytes} bytes: too large")
     contiguous = np.ascontiguousarray(array, _DTYPES[array.dtype.name])
-    if contiguous.nbytes > MAX_FRAME_BYTES:
-        raise ProtocolError("bad_frames", f"array of {contiguous.nbytes} bytes: too large")
     return contiguous.reshape(-1).data.cast("B") if contiguous.size else memoryview(b"")
 
 
@@ -126,6 +128,9 @@ def _array_of(description: Array, frame: Buffer, re: int) -> NDArray[Any]:
             f"{expected} bytes, its frame has {size}",
             re,
         )
-    array = np.frombuffer(frame, dtype).reshape(description.shape)
+    try:
+        array = np.frombuffer(frame, dtype).reshape(description.shape)
+    except ValueError as error:  # [2**31, 2**31, 2**31, 0] is empty, and yet too big for NumPy
+        raise ProtocolError("bad_frames", f"array {description.name!r}: {error}", re) from error
     array.flags.writeable = False
     return array

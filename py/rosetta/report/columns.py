@@ -17,6 +17,8 @@ class Column:
     heading: str
     cell: Callable[[Row], str]
     numeric: bool = True
+    essential: bool = True
+    """Shown on a narrow terminal too."""
 
 
 def columns(summary: Summary) -> list[Column]:
@@ -24,15 +26,15 @@ def columns(summary: Summary) -> list[Column]:
     ratio = f"vs {summary.baseline}" if summary.baseline else "ratio"
     return [
         Column("worker", _worker, numeric=False),
-        Column("version", lambda row: row.framework_version or "", numeric=False),
-        Column("data", lambda row: row.data, numeric=False),
+        Column("version", lambda row: row.framework_version or "", numeric=False, essential=False),
+        Column("data", lambda row: row.data, numeric=False, essential=False),
         Column("samples/s", lambda row: _number(row.samples_per_s)),
         Column(ratio, _ratio),
         Column("step ms", _step),
-        Column("copy ms", lambda row: _ms(row.copy_ns_median)),
-        Column("wait ms", lambda row: _ms(row.wait_ns_median)),
-        Column("first ms", lambda row: _ms(row.first_step_ns)),
-        Column("memory MB", _memory),
+        Column("copy ms", lambda row: _ms(row.copy_ns_median), essential=False),
+        Column("wait ms", lambda row: _ms(row.wait_ns_median), essential=False),
+        Column("first ms", lambda row: _ms(row.first_step_ns), essential=False),
+        Column("memory MB", _memory, essential=False),
         Column("loss", lambda row: "" if row.final_loss is None else f"{row.final_loss:.4f}"),
         Column("accuracy", _accuracy),
         Column("status", _status, numeric=False),

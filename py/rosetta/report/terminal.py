@@ -11,10 +11,21 @@ from rosetta.results import Summary
 _STYLES = {"ok": "green", "skipped": "yellow", "interrupted": "yellow"}
 
 
-def table(summary: Summary, task: str) -> Table:
-    """The table of one task; columns that are empty in every row are left out."""
+_WIDE = 150
+
+
+def table(summary: Summary, task: str, width: int = _WIDE) -> Table:
+    """The table of one task for a terminal of `width` columns.
+
+    Columns that are empty in every row are left out, and on a narrow terminal those that aren't
+    essential: `summary.md` has them all.
+    """
     rows = [row for row in summary.rows if row.task == task]
-    shown = [c for c in columns(summary) if any(c.cell(row) for row in rows)]
+    shown = [
+        column
+        for column in columns(summary)
+        if any(column.cell(row) for row in rows) and (column.essential or width >= _WIDE)
+    ]
     result = Table(title=escape(title(summary, task)), title_justify="left", title_style="bold")
     for column in shown:
         result.add_column(
