@@ -1,8 +1,5 @@
 """A worker's session: what it answers to each message, in each state."""
 
-import time
-from collections import deque
-from types import SimpleNamespace
 from typing import Any
 
 import msgpack
@@ -10,10 +7,10 @@ import numpy as np
 import pytest
 
 from rosetta_worker import wire
-from rosetta_worker.session import Session
 
 BUSY_NS = 20_000_000
-HELLO = {"protocol": "1.0", "tasks": ["mlp", "gru"], "framework": "tiny"}
+"""How long a step of the tiny backend takes at least."""
+
 PIXELS = {"kind": "pixels", "dtype": "uint8", "shape": [3]}
 TOKENS = {"kind": "tokens", "dtype": "int32", "shape": [4], "vocabulary": 10}
 PARAMETERS = [
@@ -25,65 +22,6 @@ VALUES = {"w": np.zeros((2, 3), np.float32), "mean": np.ones(2, np.float32)}
 INPUTS = np.array([[0, 1, 2], [3, 4, 255]], np.uint8)
 LABELS = np.array([0, 1], np.int32)
 MISSING = object()
-
-
-class Script:
-    """A channel to a coordinator that has decided beforehand what it says."""
-
-    live = True
-    reconnect_ns = 0
-
-    def __init__(self, messages: list[Any]) -> None:
-        self.left = deque(messages)
-        self.said: list[dict[str, Any]] = []
-        self.arrays: list[dict[str, Any]] = []
-
-    def receive(self) -> Any:
-        return self.left.popleft() if self.left else None
-
-    def send(self, header: dict[str, Any], arrays: dict[str, Any]) -> None:
-        wire.encode(header, arrays)  # whatever is said can be sent
-        self.said.append(header)
-        self.arrays.append(arrays)
-
-
-class Tiny:
-    """A backend that adds one to its parameters at each step; one of its functions may fail."""
-
-    def __init__(self, failing: str = "") -> None:
-        self.failing = failing
-        self.setups: list[Any] = []
-
-    def build(self, setup: Any, parameters: dict[str, np.ndarray]) -> Any:
-        self.setups.append(setup)
-        self.values = parameters
-        self._may_fail("build")
-        return self
-
-    def to_device(self, inputs: np.ndarray, labels: np.ndarray) -> Any:
-        assert not inputs.flags.writeable
-        return SimpleNamespace(inputs=inputs, labels=labels)
-
-    def train_step(self, batch: Any) -> float:
-        self._may_fail("train_step")
-        until = time.perf_counter_ns() + BUSY_NS
-        while time.perf_counter_ns() < until:
-            pass
-        for value in self.values.values():
-            value += 1
-        return len(batch.inputs) / 2
-
-    def predict(self, inputs: np.ndarray) -> np.ndarray:
-        self._may_fail("predict")
-        return inputs[:, :2].astype(np.float64)
-
-    def parameters(self) -> dict[str, np.ndarray]:
-        return self.values
-
-    def _may_fail(self, name: str) -> None:
-        if self.failing == name:
-            self.failing = ""
-            raise RuntimeError("out of memory")
 
 
 def message(kind: str, number: int, arrays: Any = None, **fields: Any) -> list[Any]:
@@ -104,31 +42,19 @@ def batch(number: int = 2, **changes: Any) -> list[Any]:
     return message("BATCH", number, arrays, step=step)
 
 
-WELCOME = message("WELCOME", 0, re=0, protocol="1.0", credit=2, reconnect_ns=5)
+WELCOME = message("WELCOME", 0, re=0, protocol="1.0", credit=2, reconnect_ns=0)
 END = message("END", 50)
 
 
-def play(*messages: Any, backend: Any = None, welcome: bool = True) -> Script:
-    """What a worker says after its HELLO (and the WELCOME)."""
-    script = Script([WELCOME, *messages] if welcome else list(messages))
-    status = Session(script, backend or Tiny(), "cpu", 1).run(dict(HELLO))
-    assert [header["id"] for header in script.said] == list(range(len(script.said)))
-    assert script.said.pop(0) == HELLO | {"type": "HELLO", "id": 0}
-    script.arrays.pop(0)
-    script.status = status
-    return script
-
-
-def summary(script: Script) -> list[Any]:
+def summary(script: Any) -> list[Any]:
     """(type or error code, re) of each answer."""
     return [(header.get("code", header["type"]), header.get("re")) for header in script.said]
 
 
-def test_a_session_from_greeting_to_farewell():
-    backend = Tiny()
+def test_a_session_from_greeting_to_farewell(play):
     script = play(
         setup(10), batch(11), message("PREDICT", 12, {"inputs": INPUTS}), message("PARAMETERS", 13),
-        message("END", 14), message("BYE", 15), backend=backend,
+        message("END", 14), message("BYE", 15),
     )  # fmt: skip
     kinds = ["READY", "RESULT", "PREDICTIONS", "VALUES", "ENDED", "BYE"]
     assert summary(script) == list(zip(kinds, range(10, 16), strict=True))
@@ -143,61 +69,53 @@ def test_a_session_from_greeting_to_farewell():
         "w": "float32",
         "mean": "float32",
     }
-    assert backend.setups[0]._asdict() == {
+    assert script.backend.setups[0]._asdict() == {
         "task": TASK, "batch_size": 2, "seed": 1, "dropout": True, "threads": 1, "device": "cpu"
     }  # fmt: skip
 
 
-def test_nothing_after_bye_is_answered_and_the_end_of_a_tape_is_an_end():
+def test_nothing_after_bye_is_answered_and_the_end_of_a_tape_is_an_end(play):
     assert summary(play(message("BYE", 1), setup(2))) == [("BYE", 1)]
     assert play().said == []
 
 
-def test_welcome_says_how_long_to_wait_for_a_coordinator_that_went_away():
-    assert play().reconnect_ns == 5
+def test_welcome_says_how_long_to_wait_for_a_coordinator_that_went_away(play):
+    assert play().reconnect_ns == 10**9
 
 
-def test_times_cover_what_they_name():
+def test_times_cover_what_they_name(play):
     result = play(setup(), batch()).said[1]
-    assert BUSY_NS <= result["step_ns"] < 60 * 10**9
+    assert result["step_ns"] >= BUSY_NS
     ready, _, predictions = play(setup(), batch(), message("PREDICT", 9, {"inputs": INPUTS})).said
     times = [ready["setup_ns"], result["wait_ns"], result["copy_ns"]]
     times += [predictions[key] for key in ("wait_ns", "copy_ns", "predict_ns")]
-    assert all(type(value) is int and 0 <= value < BUSY_NS for value in times)
+    assert all(type(value) is int and value >= 0 for value in times)
 
 
-def test_wait_is_the_time_until_the_batch_is_there():
-    class Slow(Script):
-        def receive(self) -> Any:
-            time.sleep(BUSY_NS / 1e9)
-            return super().receive()
-
-    script = Slow([WELCOME, setup(), batch()])
-    Session(script, Tiny(), "cpu", 1).run(dict(HELLO))
-    assert script.said[2]["wait_ns"] >= BUSY_NS
+def test_wait_is_the_time_until_the_batch_is_there(play):
+    assert play(setup(), batch(), pause_ns=BUSY_NS).said[1]["wait_ns"] >= BUSY_NS
 
 
-def test_values_are_copies_that_later_steps_do_not_change():
+def test_values_are_copies_that_later_steps_do_not_change(play):
     script = play(setup(), message("PARAMETERS", 2), batch(3), message("PARAMETERS", 4))
     assert [script.arrays[i]["w"][0, 0] for i in (1, 3)] == [0, 1]
 
 
-def test_a_batch_may_be_smaller_than_the_usual_one():
+def test_a_batch_may_be_smaller_than_the_usual_one(play):
     small = batch(inputs=INPUTS[:1], labels=LABELS[:1])
     assert play(setup(), small).said[1]["loss"] == 0.5
 
 
-def test_after_end_another_task_can_be_set_up():
-    backend = Tiny()
-    script = play(setup(1), END, setup(2, seed=9), batch(3), backend=backend)
+def test_after_end_another_task_can_be_set_up(play):
+    script = play(setup(1), END, setup(2, seed=9), batch(3))
     assert summary(script) == [("READY", 1), ("ENDED", 50), ("READY", 2), ("RESULT", 3)]
-    assert [s.seed for s in backend.setups] == [1, 9]
+    assert [s.seed for s in script.backend.setups] == [1, 9]
 
 
 # --- out of turn ----------------------------------------------------------------------------------
 
 
-def test_setup_before_welcome_is_refused():
+def test_setup_before_welcome_is_refused(play):
     script = play(setup(1), WELCOME, setup(2), welcome=False)
     assert summary(script) == [("bad_state", 1), ("READY", 2)]
 
@@ -207,18 +125,18 @@ def test_setup_before_welcome_is_refused():
     [batch(1), message("PREDICT", 1, {"inputs": INPUTS}), message("PARAMETERS", 1)],
     ids=["BATCH", "PREDICT", "PARAMETERS"],
 )
-def test_questions_need_a_task_that_is_set_up(question):
+def test_questions_need_a_task_that_is_set_up(play, question):
     assert summary(play(question)) == [("bad_state", 1)]
     assert summary(play(setup(0), END, question))[2:] == [("bad_state", 1)]
 
 
-def test_a_second_setup_without_end_is_refused_and_the_first_task_goes_on():
+def test_a_second_setup_without_end_is_refused_and_the_first_task_goes_on(play):
     assert summary(play(setup(1), setup(2), batch(3))) == [
         ("READY", 1), ("bad_state", 2), ("RESULT", 3)
     ]  # fmt: skip
 
 
-def test_end_without_a_task_is_answered_all_the_same():
+def test_end_without_a_task_is_answered_all_the_same(play):
     assert summary(play(END, END)) == [("ENDED", 50)] * 2
 
 
@@ -260,7 +178,7 @@ def parameters(**changes: Any) -> dict[str, Any]:
         (setup(arrays=parameters(w=VALUES["w"].astype(np.float64))), "bad_dtype"),
     ],
 )  # fmt: skip
-def test_a_setup_that_can_not_be_built_is_refused_and_the_next_one_works(wrong, code):
+def test_a_setup_that_can_not_be_built_is_refused_and_the_next_one_works(play, wrong, code):
     assert summary(play(wrong, setup(9))) == [(code, 1), ("READY", 9)]
 
 
@@ -281,24 +199,24 @@ def test_a_setup_that_can_not_be_built_is_refused_and_the_next_one_works(wrong, 
         *[({"step": step}, "bad_header") for step in (MISSING, "0", -1, True, 1.5, None)],
     ],
 )
-def test_a_wrong_batch_is_refused_and_the_next_one_works(changes, code):
+def test_a_wrong_batch_is_refused_and_the_next_one_works(play, changes, code):
     assert summary(play(setup(), batch(2, **changes), batch(3)))[1:] == [(code, 2), ("RESULT", 3)]
 
 
 @pytest.mark.parametrize(("token", "answer"), [(0, "RESULT"), (9, "RESULT"), (10, "bad_value"),
                                                (-1, "bad_value")])  # fmt: skip
-def test_tokens_lie_inside_the_vocabulary(token, answer):
+def test_tokens_lie_inside_the_vocabulary(play, token, answer):
     inputs = np.array([[0, 0, 0, token]] * 2, np.int32)
     script = play(setup(task=task(name="gru", input=TOKENS)), batch(inputs=inputs))
     assert summary(script)[1] == (answer, 2)
 
 
-def test_unknown_messages_are_ignored_and_unknown_keys_too():
+def test_unknown_messages_are_ignored_and_unknown_keys_too(play):
     script = play(message("COMPRESS", 1), setup(2, mood="good"), message("END", 3, later=[1]))
     assert summary(script) == [("READY", 2), ("ENDED", 3)]
 
 
-def test_what_can_not_be_read_is_answered_and_the_session_goes_on():
+def test_what_can_not_be_read_is_answered_and_the_session_goes_on(play):
     header = msgpack.packb({"type": "BATCH", "id": 7, "arrays": []})
     script = play(setup(1), [b"\xc1"], [], [header, b"?"], batch(3))
     answers = [("bad_header", None), ("bad_frames", None), ("bad_frames", 7), ("RESULT", 3)]
@@ -312,10 +230,10 @@ def test_what_can_not_be_read_is_answered_and_the_session_goes_on():
 
 
 @pytest.mark.parametrize("failing", ["build", "train_step", "predict"])
-def test_a_backend_that_raises_loses_its_task_and_not_its_session(failing, capfd):
+def test_a_backend_that_raises_loses_its_task_and_not_its_session(play, failing, capfd):
     questions = [setup(1), batch(2), message("PREDICT", 3, {"inputs": INPUTS})]
     asked = ["build", "train_step", "predict"].index(failing)
-    script = play(*questions[: asked + 1], batch(8), setup(9), batch(10), backend=Tiny(failing))
+    script = play(*questions[: asked + 1], batch(8), setup(9), batch(10), failing=failing)
     assert summary(script)[asked:] == [
         ("backend", asked + 1), ("bad_state", 8), ("READY", 9), ("RESULT", 10)
     ]  # fmt: skip
@@ -323,14 +241,14 @@ def test_a_backend_that_raises_loses_its_task_and_not_its_session(failing, capfd
     assert "Traceback" in capfd.readouterr().err  # in the worker's log
 
 
-def test_a_worker_that_is_refused_leaves_with_status_1(capfd):
+def test_a_worker_that_is_refused_leaves_with_status_1(play, capfd):
     refuse = message("REFUSE", 0, re=0, code="bad_key", reason="not expected")
     script = play(refuse, setup(1), welcome=False)
     assert (script.said, script.status) == ([], 1)
     assert "not expected" in capfd.readouterr().err
 
 
-def test_a_fatal_error_of_the_coordinator_ends_the_session_with_status_1():
+def test_a_fatal_error_of_the_coordinator_ends_the_session_with_status_1(play):
     error = message("ERROR", 1, code="bad_header", message="no", fatal=True)
     assert play(error, setup(2)).status == 1
     harmless = message("ERROR", 1, code="bad_header", message="no", fatal=False)

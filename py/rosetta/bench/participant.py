@@ -27,8 +27,8 @@ class Participant:
     steps: int = 0
     final_loss: float | None = None
     first_step_ns: int | None = None
-    work_ns: dict[int, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("q")))
-    """copy_ns + step_ns of the timed steps, by block."""
+    work_ns: dict[int, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("Q")))
+    """copy_ns + step_ns of the timed steps, by block; the sum of two times needs the 64th bit."""
     step_ns: array[int] = field(default_factory=lambda: array("q"))
     copy_ns: array[int] = field(default_factory=lambda: array("q"))
     wait_ns: array[int] = field(default_factory=lambda: array("q"))
@@ -70,7 +70,7 @@ class Participant:
         process = self.session.process if self.session else None
         batch_size = plan.task.training.batch_size
         step_median, step_mad = _median_and_mad(self.step_ns)
-        work_median, _ = _median_and_mad(array("q", (t for b in self.work_ns.values() for t in b)))
+        work_median, _ = _median_and_mad(array("Q", (t for b in self.work_ns.values() for t in b)))
         return Row(
             worker=self.name,
             task=plan.task.name,

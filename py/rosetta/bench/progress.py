@@ -19,6 +19,8 @@ from rich.progress import (
 from rosetta.results import Row, Step
 
 PLAIN_INTERVAL = 10.0
+LIVE_INTERVAL = 0.5
+"""Seconds between two lines about a worker, and between two drawings of the bars."""
 
 
 class Reporter(Protocol):
@@ -46,10 +48,15 @@ def reporter(console: Console) -> Reporter:
 
 
 class LiveReporter:
-    """A bar per worker: step, loss, samples/s, time left."""
+    """A bar per worker: step, loss, samples/s, time left.
+
+    Drawn only when something has happened, and twice a second at most: a thread that redraws on
+    its own would take its time from the worker whose clock runs.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._drawn = 0.0
         self._bars: Progress | None = None
         self._ids: dict[str, TaskID] = {}
 
@@ -65,6 +72,7 @@ class LiveReporter:
             TextColumn("{task.fields[words]}"),
             TimeRemainingColumn(),
             console=self._console,
+            auto_refresh=False,
         )
         self._ids = {
             name: self._bars.add_task(name, total=steps, words="starting") for name in workers
@@ -74,16 +82,24 @@ class LiveReporter:
     def state(self, worker: str, words: str) -> None:
         if self._bars and worker in self._ids:
             self._bars.update(self._ids[worker], words=escape(words))
+            self._draw()
 
     def step(self, worker: str, step: Step, samples_per_s: float) -> None:
         if self._bars and worker in self._ids:
             words = f"loss {_loss(step)}  {samples_per_s:,.0f} samples/s"
             self._bars.update(self._ids[worker], advance=1, words=words)
+            if time.monotonic() - self._drawn > LIVE_INTERVAL:
+                self._draw()
 
     def end(self, rows: list[Row]) -> None:
         if self._bars:
             self._bars.stop()
             self._bars = None
+
+    def _draw(self) -> None:
+        if self._bars:
+            self._bars.refresh()
+            self._drawn = time.monotonic()
 
 
 class PlainReporter:

@@ -32,12 +32,13 @@ class Block:
 def blocks(total: int, *, warmup: int, size: int, epoch: int | None) -> Iterator[Block]:
     """Cut `total` steps into blocks of at most `size`.
 
-    Block 0 holds the steps that aren't timed: the first and the warm-up. A block never crosses the
+    Block 0 holds the steps that aren't timed: the first and the warm-up (where an epoch is shorter
+    than that, the next blocks hold the rest of them, and nothing else). A block never crosses the
     end of an epoch of `epoch` steps; None: the run isn't counted in epochs.
     """
     start, number = 0, 0
     while start < total:
-        stop = min(total, start + (1 + warmup if number == 0 else size))
+        stop = min(total, 1 + warmup if start <= warmup else start + size)
         if epoch:
             stop = min(stop, (start // epoch + 1) * epoch)
         at_end = stop == total or (epoch is not None and stop % epoch == 0)

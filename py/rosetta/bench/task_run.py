@@ -142,9 +142,9 @@ class TaskRun:
         for block in schedule.blocks(task.steps, warmup=plan.warmup, size=plan.block, epoch=epoch):
             # Gathered and encoded before anybody's clock runs, once for all workers.
             batches = [self._batch(order, step) for step in block.steps]
-            for participant in schedule.turns(self.participants, block.number, plan.seed):
-                if not participant.running:
-                    continue
+            # Only those that run take turns: whoever came after an absent one would be first twice.
+            running = list(self._still_running())
+            for participant in schedule.turns(running, block.number, plan.seed):
                 with _recording(participant):
                     self._train_block(participant, block, batches)
                     if block.evaluate:

@@ -13,7 +13,6 @@ from rosetta.errors import UserError
 app = typer.Typer(
     name="rosetta",
     help="Trains the same network in many frameworks, on the same batches, and times it.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -31,7 +30,7 @@ def main() -> None:
     """Entry point. A mistake of the user's is one line on standard error and exit code 2."""
     logging.basicConfig(level=logging.WARNING, format="rosetta: %(message)s")
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False))
     except typer.TyperException as error:
         _complain(error.format_message())
         sys.exit(2)

@@ -12,7 +12,7 @@ from rosetta.cli import options
 from rosetta.environments import EnvironmentUnavailable
 from rosetta.workers import Worker
 
-app = typer.Typer(help="Make, measure and remove the workers' environments.", no_args_is_help=True)
+app = typer.Typer(help="Make, measure and remove the workers' environments.")
 
 Names = Annotated[list[str] | None, typer.Argument(help="Workers [all]")]
 

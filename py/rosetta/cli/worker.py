@@ -14,6 +14,7 @@ from rosetta import environments, tasks, workers
 from rosetta.bench import conditions
 from rosetta.bench.tape import make_tape
 from rosetta.cli import options
+from rosetta.coordinator import connection_file
 from rosetta.errors import UserError
 from rosetta.workers import Worker
 
@@ -46,10 +47,11 @@ def command(
         if file and not file.is_file():
             raise UserError(f"no file {file}")
     say = options.say
-    count = threads or options.usable_cpus()
     if connect:
-        python = _python(worker)
-        return _run(worker.command(python, connect.resolve()), count)
+        asked = connection_file.read(connect).get("threads")
+        command_line = worker.command(_python(worker), connect.resolve())
+        return _run(command_line, threads or asked or options.usable_cpus())
+    count = threads or options.usable_cpus()
     if tape:
         return _run(
             worker.tape_command(_python(worker), tape.resolve(), device=device, threads=count),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
+from rosetta.errors import UserError
 from rosetta.protocol import VERSION
 
 
@@ -26,3 +28,14 @@ def write(
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(content, file, indent=2)
         file.write("\n")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Content of a connection file. Raises `UserError` for a file that isn't one."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"connection file {path}: {error}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"connection file {path}: not a JSON object")
+    return content

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from rosetta.results import one_line
+
 Status = Literal["failed", "crashed", "timeout"]
 
 
@@ -15,6 +17,6 @@ class WorkerFailureError(Exception):
     """
 
     def __init__(self, status: Status, reason: str) -> None:
-        super().__init__(reason)
         self.status: Status = status
-        self.reason = reason
+        self.reason = one_line(reason)  # it may quote the worker
+        super().__init__(self.reason)

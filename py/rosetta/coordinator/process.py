@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from rosetta.coordinator.failure import WorkerFailureError
+from rosetta.results import one_line, without_escapes
 
 _TAIL_BYTES = 4096
 
@@ -68,8 +69,8 @@ class Process:
                 text = file.read().decode("utf-8", "replace")
         except OSError:
             return ""
-        printable = "".join(c if c.isprintable() else "\n" for c in text)
-        tail = [line.strip() for line in printable.splitlines() if line.strip()][-lines:]
+        shown = [one_line(line) for line in without_escapes(text).splitlines()]
+        tail = [line for line in shown if line][-lines:]
         return ": " + " | ".join(tail) if tail else ""
 
     def sample_memory(self) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import hmac
 import itertools
 import logging
+import os
 import secrets
 import shutil
 import tempfile
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MEMORY_INTERVAL = 0.25
+_LONGEST_SOCKET_PATH = 100  # sun_path holds 108 bytes on Linux, 104 on macOS
 _LOGGED_STRANGERS = 20
+_MESSAGES_AT_ONCE = 256
+"""Most messages that one `pump` takes: whoever floods must not keep the others from their turn."""
 
 
 class Router:
@@ -37,15 +41,17 @@ class Router:
     def __init__(self, bind: str | None = None) -> None:
         """Bind to `bind` (`ipc://PATH`, or `tcp://127.0.0.1:PORT` with `*` for any port).
 
-        None: a fresh ipc path. Raises `UserError` for an address in use or beyond this machine.
+        None: an address of its own. Raises `UserError` for one in use or beyond this machine.
         """
         self._sessions: list[Session] = []
         self._by_identity: dict[bytes, Session] = {}
         self._ids = itertools.count()
         self._sampled = 0.0
         self.strangers = 0
-        self._interruptions = 0
-        self._folder = None if bind else Path(tempfile.mkdtemp(prefix="rosetta-"))
+        self._interrupted = False
+        self._interruption_raised = False
+        self._folder = Path(tempfile.mkdtemp(prefix="rosetta-"))
+        bind = bind or _fresh_address(self._folder)
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.linger = 1000
@@ -53,7 +59,8 @@ class Router:
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
         try:
             _require_local(bind)
-            self._socket.bind(bind or f"ipc://{self._folder}/coordinator")
+            _require_free(bind)
+            self._socket.bind(bind)
         except (zmq.ZMQError, UserError) as error:
             self.close()
             if isinstance(error, UserError):
@@ -90,16 +97,16 @@ class Router:
 
     def interrupt(self) -> None:
         """Have the next `pump` raise KeyboardInterrupt; only the first call does. Signal-safe."""
-        self._interruptions += 1
+        self._interrupted = True
 
     def pump(self, seconds: float) -> None:
         """Wait at most `seconds` for messages, and hand out all that are there."""
-        if self._interruptions == 1:
-            self._interruptions += 1
+        if self._interrupted and not self._interruption_raised:
+            self._interruption_raised = True
             raise KeyboardInterrupt
         if self._socket.poll(max(0, round(seconds * 1000))):
             with contextlib.suppress(zmq.Again):
-                while True:
+                for _ in range(_MESSAGES_AT_ONCE):
                     identity, *frames = self._socket.recv_multipart(zmq.NOBLOCK, copy=False)
                     self._deliver(bytes(identity.buffer), [frame.buffer for frame in frames])
         self._sample_memory()
@@ -108,8 +115,7 @@ class Router:
         """Close the socket and remove its files."""
         self._socket.close()
         self._context.term()
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _deliver(self, identity: bytes, frames: Frames) -> None:
         session = self._by_identity.get(identity)
@@ -171,9 +177,15 @@ def _same_key(ours: str, theirs: str) -> bool:
     return hmac.compare_digest(ours.encode(), theirs.encode("utf-8", "replace"))
 
 
-def _require_local(bind: str | None) -> None:
+def _fresh_address(folder: Path) -> str:
+    """An ipc path in `folder`, or a loopback port where the path is too long for a socket."""
+    path = folder / "coordinator"
+    return f"ipc://{path}" if len(bytes(path)) < _LONGEST_SOCKET_PATH else "tcp://127.0.0.1:*"
+
+
+def _require_local(bind: str) -> None:
     """Only this machine until the protocol's encryption is there: frames travel in the clear."""
-    if bind is None or bind.startswith("ipc://"):
+    if bind.startswith("ipc://"):
         return
     host = bind.removeprefix("tcp://").rpartition(":")[0]
     if not bind.startswith("tcp://") or host not in ("127.0.0.1", "localhost", "[::1]"):
@@ -181,3 +193,10 @@ def _require_local(bind: str | None) -> None:
             f"can't listen at {bind}: only ipc:// and tcp://127.0.0.1:PORT are served, since "
             "nothing is encrypted; tunnel the port (ssh -L) to reach another machine"
         )
+
+
+def _require_free(bind: str) -> None:
+    """ZeroMQ removes whatever file stands at an ipc path, be it a thesis or a running socket."""
+    path = Path(bind.removeprefix("ipc://"))
+    if bind.startswith("ipc://") and os.path.lexists(path):
+        raise UserError(f"can't listen at {bind}: the file exists; choose another --bind")

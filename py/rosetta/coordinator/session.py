@@ -163,10 +163,9 @@ class Session:
         for prepared, _, arrays in self._pipeline(requests, Predictions):
             samples = _samples_of(prepared.message)
             logits = arrays.get("logits")
-            if logits is None or logits.shape != (samples, classes):
-                raise WorkerFailureError(
-                    "failed", f"PREDICTIONS hold no ({samples}, {classes}) logits"
-                )
+            shape = (samples, classes)
+            if logits is None or logits.shape != shape or logits.dtype != np.float32:
+                raise WorkerFailureError("failed", f"PREDICTIONS hold no {shape} logits in float32")
             yield logits
 
     def parameters(self) -> Arrays:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rosetta.results import Row, Summary
+from rosetta.results import Row, Summary, one_line
 
 MS = 1e6
 
@@ -20,11 +20,15 @@ class Column:
     essential: bool = True
     """Shown on a narrow terminal too."""
 
+    def text(self, row: Row) -> str:
+        """A row's cell on one line, whatever foreign programs have put into it."""
+        return one_line(self.cell(row))
 
-def columns(summary: Summary) -> list[Column]:
-    """The columns for the rows of `summary`, in order."""
-    ratio = f"vs {summary.baseline}" if summary.baseline else "ratio"
-    return [
+
+def columns(summary: Summary, rows: Sequence[Row]) -> list[Column]:
+    """The columns that hold something for one of `rows`, in order."""
+    ratio = one_line(f"vs {summary.baseline}") if summary.baseline else "ratio"
+    known = [
         Column("worker", _worker, numeric=False),
         Column("version", lambda row: row.framework_version or "", numeric=False, essential=False),
         Column("data", lambda row: row.data, numeric=False, essential=False),
@@ -39,6 +43,7 @@ def columns(summary: Summary) -> list[Column]:
         Column("accuracy", _accuracy),
         Column("status", _status, numeric=False),
     ]
+    return [column for column in known if any(column.text(row) for row in rows)]
 
 
 def tasks_of(summary: Summary) -> list[str]:
@@ -51,8 +56,15 @@ def title(summary: Summary, task: str) -> str:
     rows = [row for row in summary.rows if row.task == task]
     first = rows[0]
     steps = max(row.timed_steps for row in rows)
-    sizes = f"batch {first.batch_size}, {steps} timed steps, {first.threads} threads"
-    return f"{task} on {first.data}: {sizes}, {first.device}"
+    examined = {e.samples for row in rows for e in row.evaluations}
+    parts = [
+        f"batch {first.batch_size}",
+        f"{steps} timed steps",
+        f"{first.threads} threads",
+        first.device,
+        *(f"accuracy on {samples:,} test samples" for samples in examined),
+    ]
+    return one_line(f"{task} on {first.data}: {', '.join(parts)}")
 
 
 def notes(summary: Summary) -> list[str]:
@@ -68,7 +80,10 @@ def notes(summary: Summary) -> list[str]:
         said.append("unproved: these rows have not been compared with the reference network")
     if summary.state == "interrupted":
         said.append(f"interrupted: {', '.join(summary.missing) or 'nothing'} not finished")
-    return said
+    if summary.state == "running":
+        missing = ", ".join(summary.missing) or "nothing"
+        said.append(f"running still, or its process was killed: {missing} not finished")
+    return [one_line(sentence) for sentence in said]
 
 
 def _is_synthetic(summary: Summary, task: str) -> bool:
@@ -81,10 +96,13 @@ def _worker(row: Row) -> str:
 
 def _status(row: Row) -> str:
     if row.status == "ok":
-        return {"same": "same network", "unproved": "ok, unproved"}.get(
-            row.proof, f"not the same network: {row.proof_detail}"
-        )
-    return f"{row.status}: {row.reason}" if row.reason else row.status
+        words = {"same": "same network", "unproved": "ok, unproved"}
+        return words.get(row.proof) or _because("not the same network", row.proof_detail)
+    return _because(row.status, row.reason)
+
+
+def _because(words: str, reason: str | None) -> str:
+    return f"{words}: {reason}" if reason else words
 
 
 def _ratio(row: Row) -> str:
@@ -105,7 +123,7 @@ def _step(row: Row) -> str:
 def _accuracy(row: Row) -> str:
     if row.accuracy is None:
         return ""
-    return f"{row.accuracy:.3f} (n {row.evaluations[-1].samples:,})"
+    return f"{row.accuracy:.3f}"
 
 
 def _memory(row: Row) -> str:

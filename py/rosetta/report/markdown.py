@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import re
+
 from rosetta.report.columns import Column, columns, notes, tasks_of, title
-from rosetta.results import Row, Summary
+from rosetta.results import Row, Summary, one_line
+
+_MARKUP = re.compile(r"[\\|`*\[\]~]|\b_|_\b")
 
 
 def markdown(summary: Summary) -> str:
     """The summary as GitHub-flavoured Markdown: a table a task, and what must be known of them."""
-    parts = [f"# Run {summary.run}", f"State: {summary.state}."]
+    parts = [f"# Run {_escape(one_line(summary.run))}", f"State: {summary.state}."]
     for task in tasks_of(summary):
         rows = [row for row in summary.rows if row.task == task]
-        parts += [f"## {title(summary, task)}", _table(rows, columns(summary))]
+        parts += [f"## {_escape(title(summary, task))}", _table(rows, columns(summary, rows))]
     parts += [f"- {_escape(sentence)}" for sentence in notes(summary)]
     return "\n\n".join(parts) + "\n"
 
 
 def _table(rows: list[Row], shown: list[Column]) -> str:
     lines = [
-        "| " + " | ".join(column.heading for column in shown) + " |",
+        "| " + " | ".join(_escape(column.heading) for column in shown) + " |",
         "|" + "|".join("---:" if column.numeric else "---" for column in shown) + "|",
     ]
     for row in rows:
-        lines.append("| " + " | ".join(_escape(column.cell(row)) for column in shown) + " |")
+        lines.append("| " + " | ".join(_escape(column.text(row)) for column in shown) + " |")
     return "\n".join(lines)
 
 
 def _escape(text: str) -> str:
     """Text that can't end a cell or start markup: reasons quote foreign programs."""
-    safe = text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
-    return " ".join(safe.split())
+    safe = _MARKUP.sub(r"\\\g<0>", text)
+    return safe.replace("&", "&amp;").replace("<", "&lt;")

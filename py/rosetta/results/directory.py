@@ -83,6 +83,8 @@ class RunDirectory:
             temporary.write_bytes(content)
             os.replace(temporary, self.path / name)  # noqa: PTH105 - says what it does
         except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
             raise UserError(f"can't write {self.path / name}: {error}") from error
 
 

@@ -43,10 +43,15 @@ def ratio_of_blocks(
     pairs = [(b, o) for b, o in zip(baseline, other, strict=False) if b and o]
     if not pairs:
         return None
-    logs = np.array([math.log(np.median(b) / max(1.0, float(np.median(o)))) for b, o in pairs])
+    logs = np.array([_log_median(b) - _log_median(o) for b, o in pairs])
     value = math.exp(float(logs.mean()))
     if len(logs) < MIN_BLOCKS:
         return Ratio(value, None)
     picks = np.random.default_rng(seed).integers(0, len(logs), (RESAMPLES, len(logs)))
     low, high = np.quantile(logs[picks].mean(axis=1), (0.025, 0.975))
     return Ratio(value, (math.exp(low), math.exp(high)))
+
+
+def _log_median(times: Sequence[int]) -> float:
+    """Logarithm of the median; a clock too coarse to see a step counts as one nanosecond."""
+    return math.log(max(1.0, float(np.median(times))))

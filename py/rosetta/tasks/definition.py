@@ -211,7 +211,7 @@ def read(path: Path) -> Task:
     """Read a task file. Raises `UserError` naming the file and the key that is wrong."""
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Task)
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise UserError(f"task file {path}: {error}") from error
 
 

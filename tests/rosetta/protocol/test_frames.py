@@ -52,7 +52,9 @@ def refusal(*frames: Any) -> ProtocolError:
 def arrays(draw: st.DrawFn) -> np.ndarray:
     """Every dtype and byte order, any shape, whole or a view that isn't contiguous."""
     dtype = np.dtype(draw(st.sampled_from(DTYPES))).newbyteorder(draw(st.sampled_from("<>")))
-    array = draw(hnp.arrays(dtype, hnp.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=4)))
+    array = draw(
+        hnp.arrays(dtype, hnp.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=4))
+    )
     views = [lambda a: a, lambda a: a.T, lambda a: a[..., ::2], lambda a: a[::-1]]
     return draw(st.sampled_from(views if array.ndim else views[:1]))(array)
 
