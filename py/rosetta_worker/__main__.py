@@ -74,16 +74,16 @@ def _start(folder: str, device: str, threads: int) -> Any:
         "host": socket.gethostname(),
         "language": "python",
         "language_version": platform.python_version(),
-        "framework": framework["name"],
-        "framework_version": framework["version"],
-        "versions": description.get("versions", {}),
+        "framework": wire.text(framework["name"], wire.MAX_WORD),
+        "framework_version": wire.text(framework["version"], wire.MAX_WORD),
+        "versions": wire.texts(description.get("versions", {})),
         "device": device,
         "threads": threads,
         "tasks": list(description["tasks"]),
         "dtypes": sorted(wire.DTYPES),
         "planes": ["inline"],
-        "forms": description.get("forms", {}),
-        "disclosures": description.get("disclosures", {}),
+        "forms": wire.texts(description.get("forms", {})),
+        "disclosures": wire.texts(description.get("disclosures", {})),
     }
     return backend, hello
 

@@ -30,6 +30,7 @@ import os
 import sys
 from typing import Any, Dict, List, NamedTuple, Tuple
 
+from rosetta_worker import networks
 from rosetta_worker.wire import WireError
 
 Setup = NamedTuple(
@@ -45,6 +46,7 @@ Setup = NamedTuple(
 )
 
 _SETUP_KEYS = {"task": dict, "batch_size": int, "seed": int, "dropout": bool, "threads": int}
+_SETUP_BOUNDS = {"batch_size": (1, 2**63 - 1), "seed": (0, 2**31 - 1), "threads": (1, 65536)}
 _TASK_KEYS = {"name": str, "layers": list, "parameters": list, "input": dict, "classes": int}
 _INPUT_KEYS = {"kind": str, "dtype": str, "shape": list}
 _TOKENS_KEYS = dict(_INPUT_KEYS, vocabulary=int)
@@ -75,6 +77,9 @@ def check_setup(header: Dict[str, Any], tasks: List[str], re: int) -> Dict[str, 
     for key, kind in _SETUP_KEYS.items():
         if type(header.get(key)) is not kind:
             raise WireError("bad_header", "SETUP's `%s` is not %s" % (key, kind.__name__), re)
+    for key, (low, high) in _SETUP_BOUNDS.items():
+        if not low <= header[key] <= high:
+            raise WireError("bad_header", "SETUP's `%s` is %s" % (key, header[key]), re)
     task: Dict[str, Any] = header["task"]
     if task.get("name") not in tasks:
         sentence = "no task %r; there are: %s" % (task.get("name"), ", ".join(tasks))
@@ -83,6 +88,7 @@ def check_setup(header: Dict[str, Any], tasks: List[str], re: int) -> Dict[str, 
     described = task["input"]
     keys = _TOKENS_KEYS if described.get("kind") == "tokens" else _INPUT_KEYS
     _require_keys("the input of SETUP's task", described, keys, re)
+    networks.check(task, re)
     return task
 
 

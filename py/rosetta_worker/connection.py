@@ -2,7 +2,6 @@
 
 import json
 import os
-import uuid
 from typing import Any, Dict, List, Optional
 
 import zmq
@@ -53,8 +52,6 @@ class Connection:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.linger = 2000
-        # A name of its own, so that the coordinator knows it again after a broken connection.
-        self._socket.setsockopt(zmq.IDENTITY, b"w" + uuid.uuid4().bytes)
         # Kept over a reconnection, so that the coordinator knows us again.
         self._socket.setsockopt(zmq.IDENTITY, b"W" + os.urandom(16))
         self._socket.setsockopt(zmq.MAXMSGSIZE, wire.MAX_FRAME_BYTES)

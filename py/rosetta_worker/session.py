@@ -8,7 +8,7 @@ import numpy as np
 
 from rosetta_worker import backends
 from rosetta_worker.clock import now_ns
-from rosetta_worker.wire import Arrays, Header, WireError, decode, is_number
+from rosetta_worker.wire import Arrays, Header, WireError, decode, is_number, text
 
 
 class Session:
@@ -56,7 +56,7 @@ class Session:
     def _take(self, frames: Any) -> None:
         re = None
         try:
-            header, arrays = decode(frames)
+            header, arrays = decode(frames, self._handlers)
             re = header["id"]
             handler = self._handlers.get(header["type"])
             if handler is None:
@@ -105,6 +105,8 @@ class Session:
     def _on_batch(self, header: Header, arrays: Arrays) -> None:
         re, wait_ns = header["id"], self._wait_ns
         setup = self._present(re)
+        sentence = "task %s is forward only" % setup.task["name"]
+        self._require("optimiser" in setup.task, sentence, re)
         inputs = backends.check_inputs(setup.task, arrays, re)
         labels = backends.check_labels(setup.task, arrays, re)
         step = header.get("step")
@@ -188,7 +190,7 @@ class Session:
 
     def _refuse(self, code: str, sentence: str, re: Any) -> None:
         fields = {} if re is None else {"re": re}
-        self._send("ERROR", {}, code=code, message=sentence[:4096], fatal=False, **fields)
+        self._send("ERROR", {}, code=code, message=text(sentence), fatal=False, **fields)
 
     def _send(self, kind: str, arrays: Arrays, **fields: Any) -> None:
         fields.update(type=kind, id=self._next_id)

@@ -1,6 +1,6 @@
 """Headers and arrays to and from frames (protocol/SPEC.md, sections 3 to 5)."""
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Container, Dict, List, Optional, Tuple
 
 import msgpack
 import numpy as np
@@ -10,6 +10,9 @@ MAX_HEADER_DEPTH = 16
 MAX_FRAMES = 4096
 MAX_FRAME_BYTES = 2**31
 MAX_DIMENSIONS = 8
+MAX_TEXT = 4096
+MAX_WORD = 256
+MAX_MAP = 256
 
 DTYPES: Dict[str, Any] = {
     name: np.dtype(name).newbyteorder("<")
@@ -30,6 +33,16 @@ class WireError(Exception):
         self.re = re
 
 
+def text(value: Any, limit: int = MAX_TEXT) -> str:
+    """`value` as text that fits a header: within `limit` characters, and encodable."""
+    return str(value).encode("utf-8", "replace").decode("utf-8")[:limit]
+
+
+def texts(values: Dict[Any, Any]) -> Dict[str, str]:
+    """A map of texts that fits a header, whatever a backend put into it."""
+    return {text(k, MAX_WORD): text(v) for k, v in list(values.items())[:MAX_MAP]}
+
+
 def encode(header: Header, arrays: Arrays) -> List[Any]:
     """Frames of a message; `arrays` adds its description to the header under `arrays`."""
     if arrays:
@@ -43,13 +56,19 @@ def encode(header: Header, arrays: Arrays) -> List[Any]:
     return frames
 
 
-def decode(frames: List[Any]) -> Tuple[Header, Arrays]:
-    """Header and arrays (read-only views of the frames). Raises `WireError`."""
+def decode(frames: List[Any], known: Optional[Container[str]] = None) -> Tuple[Header, Arrays]:
+    """Header and arrays (read-only views of the frames). Raises `WireError`.
+
+    With `known`, the frames of a message of any other type aren't looked at: it will be ignored,
+    and a later version's may follow rules that aren't ours.
+    """
     if not 1 <= len(frames) <= MAX_FRAMES:
         raise WireError(
             "bad_frames", "%d frames: a message has 1 to %d" % (len(frames), MAX_FRAMES)
         )
     header = _header(bytes(frames[0]))
+    if known is not None and header["type"] not in known:
+        return header, {}
     return header, _arrays(header, frames[1:])
 
 

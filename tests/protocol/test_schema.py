@@ -131,7 +131,7 @@ def values(kind: inspect.Type) -> st.SearchStrategy[Any]:
         case inspect.StrType(max_length=longest):
             return st.text(max_size=longest)
         case inspect.UnionType(types=kinds):
-            return st.one_of(map(values, kinds))
+            return st.one_of([values(each) for each in kinds])
         case inspect.ListType(item_type=item):
             return small_arrays if is_array(item) else st.lists(values(item), max_size=4)
         case inspect.DictType(value_type=inspect.AnyType()):

@@ -161,7 +161,7 @@ def test_the_deadlines_are_the_coordinators() -> None:
         dataclasses.asdict(Deadlines())
     )
     assert RECONNECT_NS == 10 * 10**9
-    assert "the default of the coordinator is 10 seconds" in " ".join(SECTIONS["7"].split())
+    assert "the coordinator's default is 10 seconds" in " ".join(SECTIONS["7"].split())
 
 
 def test_the_parameters_are_those_of_the_task_files() -> None:
@@ -187,9 +187,9 @@ def codes_in(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and name_of(node.func) in callers:
             arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-            texts += [a.value for a in arguments if is_text(a)]
+            texts += filter(None, map(text_of, arguments))
         if isinstance(node, ast.FunctionDef) and node.name in callers:
-            texts += [default.value for default in node.args.defaults if is_text(default)]
+            texts += filter(None, map(text_of, node.args.defaults))
         if isinstance(node, ast.Constant) and re.fullmatch(r"bad_[a-z]+", str(node.value)):
             texts.append(str(node.value))
     return {text for text in texts if re.fullmatch(r"[a-z]+(_[a-z]+)*", text)}
@@ -199,8 +199,8 @@ def name_of(function: ast.expr) -> str:
     return getattr(function, "attr", getattr(function, "id", ""))
 
 
-def is_text(node: ast.expr) -> Any:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def text_of(node: ast.expr) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 # --- examples -------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from rosetta.protocol.messages import FROM_WORKER, Bye, Ended, Hello, Ready, Res
 from rosetta.protocol.tape import read_tape
 
 PY = Path(__file__).parents[2] / "py"
+NULL = PY / "workers" / "null"
 VERSIONS = [f"3.{minor}" for minor in range(6, 14)]
 OLDEST_OF_UV = "3.8"
 PACKAGES = ["pyzmq", "msgpack", "numpy"]
@@ -35,12 +36,12 @@ OLD_FILES = sorted(
 
 @pytest.mark.parametrize("file", OLD_FILES, ids=[str(f.relative_to(PY)) for f in OLD_FILES])
 def test_the_source_is_python_3_6(file):
-    ast.parse(file.read_text(encoding="utf-8"), feature_version=(3, 6))
-    # What the grammar lets pass and a 3.6 doesn't have.
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    futures = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module]
-    assert "__future__" not in {node.module for node in futures}
-    assert "dataclasses" not in {node.module for node in futures}
+    tree = ast.parse(file.read_text(encoding="utf-8"), feature_version=(3, 6))
+    nodes = list(ast.walk(tree))
+    modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    # What the grammar lets pass and 3.6 doesn't have (of `__future__`, the annotations).
+    assert not modules & {"__future__", "contextvars", "dataclasses", "importlib.metadata"}
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +63,18 @@ def test_the_null_worker_plays_a_tape(which, tape, tmp_path, pytestconfig):
     python = environment(interpreter, version, pytestconfig)
     record = tmp_path / "record.tape"
     ran = subprocess.run(
-        [python, "-m", "rosetta_worker", PY / "workers" / "null", "--tape", tape]
-        + ["--record", record, "--threads", "1"],
+        [
+            python,
+            "-m",
+            "rosetta_worker",
+            NULL,
+            "--tape",
+            tape,
+            "--record",
+            record,
+            "--threads",
+            "1",
+        ],
         env=uv.clean_environment({"PYTHONPATH": str(PY), "PYTHONDONTWRITEBYTECODE": "1"}),
         capture_output=True,
         text=True,

@@ -6,7 +6,6 @@ import time
 from typing import Protocol
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -15,7 +14,9 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
+from rosetta.errors import one_line
 from rosetta.results import Row, Step
 
 PLAIN_INTERVAL = 10.0
@@ -61,15 +62,15 @@ class LiveReporter:
         self._ids: dict[str, TaskID] = {}
 
     def note(self, sentence: str) -> None:
-        self._console.print(escape(sentence), highlight=False)
+        self._console.print(Text(one_line(sentence)))
 
     def begin(self, task: str, data: str, workers: list[str], steps: int) -> None:
-        self._console.print(f"[bold]{escape(task)}[/] on {escape(data)}", highlight=False)
+        self._console.print(Text.assemble((task, "bold"), f" on {one_line(data)}"))
         self._bars = Progress(
-            TextColumn("{task.description:<14}"),
+            TextColumn("{task.description:<14}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[words]}"),
+            TextColumn("{task.fields[words]}", markup=False),
             TimeRemainingColumn(),
             console=self._console,
             auto_refresh=False,
@@ -81,7 +82,7 @@ class LiveReporter:
 
     def state(self, worker: str, words: str) -> None:
         if self._bars and worker in self._ids:
-            self._bars.update(self._ids[worker], words=escape(words))
+            self._bars.update(self._ids[worker], words=one_line(words))
             self._draw()
 
     def step(self, worker: str, step: Step, samples_per_s: float) -> None:
@@ -112,7 +113,7 @@ class PlainReporter:
         self._said: dict[str, float] = {}
 
     def note(self, sentence: str) -> None:
-        self._console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        self._line(sentence)
 
     def begin(self, task: str, data: str, workers: list[str], steps: int) -> None:
         self.note(f"{task} on {data}: {', '.join(workers)}, {steps} steps each")
@@ -121,7 +122,7 @@ class PlainReporter:
         self._said = {}
 
     def state(self, worker: str, words: str) -> None:
-        self.note(f"  {worker}: {words}")
+        self._line(f"{worker}: {words}", indent=2)
 
     def step(self, worker: str, step: Step, samples_per_s: float) -> None:
         now = time.monotonic()
@@ -132,15 +133,20 @@ class PlainReporter:
         self._said[worker] = now
         done = step.step - first
         left = (now - since) / done * (self._steps - step.step - 1) if done else 0.0
-        self.note(
-            f"  {worker}: step {step.step + 1}/{self._steps}, loss {_loss(step)}, "
-            f"{samples_per_s:,.0f} samples/s, {left:.0f} s left"
+        self._line(
+            f"{worker}: step {step.step + 1}/{self._steps}, loss {_loss(step)}, "
+            f"{samples_per_s:,.0f} samples/s, {left:.0f} s left",
+            indent=2,
         )
 
     def end(self, rows: list[Row]) -> None:
         for row in rows:
             if row.status != "ok":
-                self.note(f"  {row.worker}: {row.status}: {row.reason or 'see its log'}")
+                reason = row.reason or "see its log"
+                self._line(f"{row.worker}: {row.status}: {reason}", indent=2)
+
+    def _line(self, sentence: str, indent: int = 0) -> None:
+        self._console.print(Text(" " * indent + one_line(sentence)), soft_wrap=True)
 
 
 def _loss(step: Step) -> str:

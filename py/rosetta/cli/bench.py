@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from rosetta import report, tasks, workers
 from rosetta.bench import Plan, run
@@ -138,8 +139,8 @@ def show(summary: Summary, directory: Path) -> None:
     for task in dict.fromkeys(row.task for row in summary.rows):
         console.print(report.table(summary, task, console.width))
     for sentence in report.notes(summary):
-        console.print(sentence, markup=False, highlight=False)
-    console.print(f"run directory: {directory}", markup=False, highlight=False, soft_wrap=True)
+        console.print(Text(sentence))
+    console.print(Text(f"run directory: {directory}"), soft_wrap=True)
 
 
 def _tasks(asked: list[str] | None, chosen: list[Worker]) -> list[str]:

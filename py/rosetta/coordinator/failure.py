@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from rosetta.results import one_line
+from rosetta.errors import one_line
 
 Status = Literal["failed", "crashed", "timeout"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from rosetta.coordinator.failure import WorkerFailureError
-from rosetta.results import one_line, without_escapes
+from rosetta.errors import one_line, without_escapes
 
 _TAIL_BYTES = 4096
 

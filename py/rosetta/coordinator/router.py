@@ -19,9 +19,9 @@ import zmq
 from rosetta.coordinator.failure import WorkerFailureError
 from rosetta.errors import UserError
 from rosetta.protocol import VERSION, ProtocolError, UnknownMessageError, decode, encode
-from rosetta.protocol.frames import Frames
+from rosetta.protocol.frames import Frames, Greeting, read_greeting
 from rosetta.protocol.limits import MAX_FRAME_BYTES
-from rosetta.protocol.messages import FROM_WORKER, Hello, Message, Refuse
+from rosetta.protocol.messages import FROM_WORKER, Error, Hello, Message, Refuse
 
 if TYPE_CHECKING:
     from rosetta.coordinator.session import Session
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 _MEMORY_INTERVAL = 0.25
 _LONGEST_SOCKET_PATH = 100  # sun_path holds 108 bytes on Linux, 104 on macOS
-_LOGGED_STRANGERS = 20
+_ANSWERED_STRANGERS = 20
 _MESSAGES_AT_ONCE = 256
 """Most messages that one `pump` takes: whoever floods must not keep the others from their turn."""
 
@@ -56,6 +56,8 @@ class Router:
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.linger = 1000
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        # A worker that connects anew keeps its name; the connection that broke must not hold it.
+        self._socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
         try:
             _require_local(bind)
@@ -119,50 +121,68 @@ class Router:
 
     def _deliver(self, identity: bytes, frames: Frames) -> None:
         session = self._by_identity.get(identity)
+        if session is None:
+            self._meet(identity, frames)
+            return
         try:
-            message, arrays = decode(frames, expected=FROM_WORKER)
+            session.deliver(*decode(frames, expected=FROM_WORKER))
         except UnknownMessageError as error:
             log.info("ignored: %s", error.sentence)
-            return
         except ProtocolError as error:
-            if session:
-                session.broke_protocol(error)
-            else:
-                self._drop_stranger(error.sentence)
+            session.broke_protocol(error)
+
+    def _meet(self, identity: bytes, frames: Frames) -> None:
+        """A message from a peer that hasn't greeted: its HELLO, or nothing that is listened to."""
+        greeting = read_greeting(frames)
+        if greeting is None:
+            self._drop_stranger(identity)
             return
-        if session:
-            session.deliver(message, arrays)
-        elif isinstance(message, Hello):
-            self._greet(identity, message)
-        else:
-            self._drop_stranger(f"{type(message).__name__} before HELLO")
-
-    def _greet(self, identity: bytes, hello: Hello) -> None:
-        session = next((s for s in self._sessions if _same_key(s.key, hello.key)), None)
+        session = next((s for s in self._sessions if _same_key(s.key, greeting.key)), None)
         if session is None:
-            self._refuse(identity, hello, "bad_key", "the key is not of a worker that is expected")
-        elif hello.worker != session.name or hello.run != session.run:
-            self._refuse(identity, hello, "bad_key", "run or worker name differ from the key's")
+            reason = "the key is not of a worker that is expected"
+            self._refuse(identity, greeting, "bad_key", reason)
+        elif greeting.worker != session.name or greeting.run != session.run:
+            reason = "run or worker name differ from the key's"
+            self._refuse(identity, greeting, "bad_key", reason)
         elif session.identity is not None:
-            self._refuse(identity, hello, "bad_state", f"worker {session.name} has joined already")
-        elif hello.protocol.split(".")[0] != VERSION.split(".")[0]:
-            reason = f"protocol {hello.protocol} is not spoken here: this is {VERSION}"
-            self._refuse(identity, hello, "bad_version", reason)
-            session.fail(WorkerFailureError("failed", reason))
+            reason = f"worker {session.name} has joined already"
+            self._refuse(identity, greeting, "bad_state", reason)
         else:
-            self._by_identity[identity] = session
-            session.greeted(identity, hello)
+            self._admit(session, identity, greeting, frames)
 
-    def _refuse(self, identity: bytes, hello: Hello, code: str, reason: str) -> None:
+    def _admit(self, session: Session, identity: bytes, greeting: Greeting, frames: Frames) -> None:
+        """Take in the worker that a session waits for, unless it speaks another language."""
+        code, reason = "bad_version", f"protocol {greeting.protocol} is not spoken here: this is "
+        if greeting.protocol.split(".")[0] == VERSION.split(".")[0]:
+            try:
+                hello, _ = decode(frames, expected=[Hello])
+                assert isinstance(hello, Hello)
+                self._by_identity[identity] = session
+                session.greeted(identity, hello)
+                return
+            except ProtocolError as error:
+                code, reason = error.code, f"its HELLO breaks the protocol: {error.sentence}"
+        else:
+            reason += VERSION
+        self._refuse(identity, greeting, code, reason)
+        session.fail(WorkerFailureError("failed", reason))
+
+    def _refuse(self, identity: bytes, hello: Greeting, code: str, reason: str) -> None:
         log.warning("refused a worker: %s", reason)
         answer: Message = Refuse(id=self.next_id(), re=hello.id, code=code, reason=reason)
         with contextlib.suppress(WorkerFailureError):
             self.send(identity, encode(answer))
 
-    def _drop_stranger(self, sentence: str) -> None:
+    def _drop_stranger(self, identity: bytes) -> None:
+        """Whoever speaks before its HELLO is told to leave: it may belong to an earlier run."""
         self.strangers += 1
-        if self.strangers <= _LOGGED_STRANGERS:
-            log.warning("dropped a message from an unknown peer: %s", sentence)
+        if self.strangers > _ANSWERED_STRANGERS:
+            return
+        log.warning("dropped a message from an unknown peer")
+        sentence = "no HELLO came from here: this coordinator doesn't know you"
+        answer = Error(id=self.next_id(), code="bad_state", message=sentence, fatal=True)
+        with contextlib.suppress(WorkerFailureError):
+            self.send(identity, encode(answer))
 
     def _sample_memory(self) -> None:
         now = time.monotonic()
@@ -188,7 +208,7 @@ def _require_local(bind: str) -> None:
     if bind.startswith("ipc://"):
         return
     host = bind.removeprefix("tcp://").rpartition(":")[0]
-    if not bind.startswith("tcp://") or host not in ("127.0.0.1", "localhost", "[::1]"):
+    if not bind.startswith("tcp://") or host not in ("127.0.0.1",):
         raise UserError(
             f"can't listen at {bind}: only ipc:// and tcp://127.0.0.1:PORT are served, since "
             "nothing is encrypted; tunnel the port (ssh -L) to reach another machine"

@@ -68,7 +68,8 @@ class Session:
         self._deadlines = deadlines or Deadlines()
         self._inbox: deque[tuple[Message, Arrays]] = deque()
         self._failure: WorkerFailureError | None = None
-        self._stepped = False
+        self._answered: set[type[Message]] = set()
+        self._built: list[tuple[str, list[int]]] = []
         router.add(self)
 
     # --- what the router tells ------------------------------------------------------------------
@@ -140,13 +141,14 @@ class Session:
             threads=threads,
             arrays=describe(parameters),
         )
-        self._stepped = False
+        self._answered = set()
         ready, _ = self._ask(message, parameters, Ready, self._deadlines.setup)
         built = [(p.name, p.shape) for p in ready.parameters]
         wanted = [(p.name, p.shape) for p in task.parameters]
         if built != wanted or ready.parameter_count != parameter_count(task):
             sentence = f"built other parameters than the task's: {_difference(wanted, built)}"
             raise WorkerFailureError("failed", sentence)
+        self._built = built
         return ready
 
     def train(self, batches: Iterable[PreparedMessage], took: Callable[[Result], None]) -> None:
@@ -169,9 +171,14 @@ class Session:
             yield logits
 
     def parameters(self) -> Arrays:
-        """Present values of all parameters, by canonical name."""
+        """Present values of all parameters, float32, by canonical name in canonical order."""
         message = Parameters(id=self._router.next_id())
-        return self._ask(message, {}, Values, self._deadlines.step)[1]
+        values = self._ask(message, {}, Values, self._deadlines.step)[1]
+        sent = [(name, list(array.shape)) for name, array in values.items()]
+        if sent != self._built or any(array.dtype != np.float32 for array in values.values()):
+            what = _difference(self._built, sent)
+            raise WorkerFailureError("failed", f"sent other parameters than it built: {what}")
+        return values
 
     def end(self) -> None:
         """Have the network freed; the next `setup` may follow."""
@@ -210,9 +217,11 @@ class Session:
     def _next_answer(
         self, under_way: deque[PreparedMessage], kind: type[AnswerKind]
     ) -> tuple[PreparedMessage, AnswerKind, Arrays]:
-        seconds = self._deadlines.step if self._stepped else self._deadlines.first_step
+        # Training and predicting are compiled apart: the first of each may take its time.
+        first = kind not in self._answered
+        seconds = self._deadlines.first_step if first else self._deadlines.step
         answer, arrays = self._receive(kind, under_way[0].message.id, seconds)
-        self._stepped = True
+        self._answered.add(kind)
         return under_way.popleft(), answer, arrays
 
     def _ask(

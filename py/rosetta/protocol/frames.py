@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rosetta.protocol import messages
 from rosetta.protocol.depth import depth_exceeds
 from rosetta.protocol.limits import MAX_FRAME_BYTES, MAX_FRAMES, MAX_HEADER_BYTES, MAX_HEADER_DEPTH
-from rosetta.protocol.messages import Array, Message, ProtocolError, UnknownMessageError
+from rosetta.protocol.messages import Array, Id, Message, ProtocolError, UnknownMessageError, Word
 
 Arrays = Mapping[str, NDArray[Any]]
 Buffer = bytes | memoryview
@@ -32,6 +32,29 @@ class _Envelope(msgspec.Struct):
 
 
 _envelope = msgspec.msgpack.Decoder(_Envelope)
+
+
+class Greeting(msgspec.Struct, frozen=True):
+    """The fields of HELLO that stay as they are in every version (SPEC section 13)."""
+
+    type: Literal["HELLO"]
+    id: Id
+    protocol: Word
+    run: Word
+    key: Word
+    worker: Word
+
+
+_greeting = msgspec.msgpack.Decoder(Greeting)
+
+
+def read_greeting(frames: Sequence[Buffer]) -> Greeting | None:
+    """Who greets, in whatever version; None when these frames aren't a HELLO."""
+    try:
+        greeting: Greeting = _read(_greeting, _check_header(frames[0]), None)
+    except (ProtocolError, IndexError):
+        return None
+    return greeting
 
 
 def describe(arrays: Arrays) -> list[Array]:

@@ -10,7 +10,14 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from rosetta.protocol.limits import MAX_DIMENSIONS, MAX_FRAME_BYTES, MAX_FRAMES, MAX_MAP, MAX_TEXT
+from rosetta.protocol.limits import (
+    MAX_DIMENSIONS,
+    MAX_FRAME_BYTES,
+    MAX_FRAMES,
+    MAX_MAP,
+    MAX_TEXT,
+    MAX_WORD,
+)
 
 VERSION = "1.0"
 
@@ -34,7 +41,7 @@ class UnknownMessageError(ProtocolError):
 Id = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Nanoseconds = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Text = Annotated[str, Meta(max_length=MAX_TEXT)]
-Word = Annotated[str, Meta(max_length=256)]
+Word = Annotated[str, Meta(max_length=MAX_WORD)]
 Words = Annotated[list[Word], Meta(max_length=MAX_MAP)]
 TextMap = Annotated[dict[Word, Text], Meta(max_length=MAX_MAP)]
 
@@ -192,7 +199,7 @@ class Setup(Message, frozen=True, kw_only=True, tag="SETUP"):
 class Batch(Message, frozen=True, kw_only=True, tag="BATCH"):
     """Train one step on this batch."""
 
-    step: Annotated[int, Meta(ge=0, description="number of the step in this session, from 0")]
+    step: Annotated[int, Meta(ge=0, description="number of the step since SETUP, from 0")]
     arrays: Annotated[ArrayList, Meta(description="`inputs`, `labels`")]
 
 

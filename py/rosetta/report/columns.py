@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rosetta.results import Row, Summary, one_line
+from rosetta.errors import one_line
+from rosetta.results import Row, Summary
 
 MS = 1e6
 
@@ -62,7 +63,7 @@ def title(summary: Summary, task: str) -> str:
         f"{steps} timed steps",
         f"{first.threads} threads",
         first.device,
-        *(f"accuracy on {samples:,} test samples" for samples in examined),
+        *(f"accuracy on {samples:,} test samples" for samples in sorted(examined)),
     ]
     return one_line(f"{task} on {first.data}: {', '.join(parts)}")
 

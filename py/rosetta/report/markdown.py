@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from rosetta.errors import one_line
 from rosetta.report.columns import Column, columns, notes, tasks_of, title
-from rosetta.results import Row, Summary, one_line
+from rosetta.results import Row, Summary
 
 _MARKUP = re.compile(r"[\\|`*\[\]~]|\b_|_\b")
 

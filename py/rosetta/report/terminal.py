@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from rosetta.report.columns import columns, title
 from rosetta.results import Summary
@@ -21,18 +21,15 @@ def table(summary: Summary, task: str, width: int = _WIDE) -> Table:
     essential: `summary.md` has them all.
     """
     rows = [row for row in summary.rows if row.task == task]
-    shown = [
-        column
-        for column in columns(summary)
-        if any(column.cell(row) for row in rows) and (column.essential or width >= _WIDE)
-    ]
-    result = Table(title=escape(title(summary, task)), title_justify="left", title_style="bold")
+    shown = [c for c in columns(summary, rows) if c.essential or width >= _WIDE]
+    # `Text` throughout: a plain string would be searched for markup, styles and emoji.
+    result = Table(title=Text(title(summary, task)), title_justify="left", title_style="bold")
     for column in shown:
         result.add_column(
-            column.heading, justify="right" if column.numeric else "left", overflow="fold"
+            Text(column.heading), justify="right" if column.numeric else "left", overflow="fold"
         )
     for row in rows:
-        cells = [escape(column.cell(row)) for column in shown]
-        cells[-1] = f"[{_STYLES.get(row.status, 'red')}]{cells[-1]}[/]"
+        cells = [Text(column.text(row)) for column in shown]
+        cells[-1].stylize(_STYLES.get(row.status, "red"))
         result.add_row(*cells)
     return result

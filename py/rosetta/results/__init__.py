@@ -3,7 +3,6 @@
 from rosetta.results.directory import RunDirectory, read_summary
 from rosetta.results.records import Evaluation, Phase, Row, Run, Step, Summary
 from rosetta.results.statistics import Ratio, median_and_mad, ratio_of_blocks
-from rosetta.results.words import one_line, without_escapes
 
 __all__ = [
     "Evaluation",
@@ -15,8 +14,6 @@ __all__ = [
     "Step",
     "Summary",
     "median_and_mad",
-    "one_line",
     "ratio_of_blocks",
     "read_summary",
-    "without_escapes",
 ]

@@ -1,0 +1,95 @@
+"""The networks that a task's name stands for in protocol 1.0.
+
+A backend writes its network out by hand, for these layers in this order; only their sizes and rates
+come from SETUP. Whatever differs otherwise must be refused, not ignored: a task with another kernel
+or with weight decay would be trained as if it had none.
+"""
+
+from typing import Any, Dict
+
+from rosetta_worker.wire import WireError
+
+_LAYERS = {
+    "mlp": "fc1:dense relu1:relu fc2:dense",
+    "cnn": "conv1:conv relu1:relu conv2:conv pool1:max_pool relu2:relu dropout1:dropout "
+    "conv3:conv relu3:relu conv4:conv pool2:max_pool relu4:relu dropout2:dropout "
+    "flatten:flatten fc1:dense relu5:relu dropout3:dropout fc2:dense",
+    "gru": "embedding:embedding gru:gru fc:dense",
+}
+
+# What is fixed about a kind of layer (with its default where it may be left out), and what is free.
+_FIXED: Dict[str, Dict[str, Any]] = {
+    "conv": {"kernel": 3, "stride": 1, "padding": "same", "bias": True},
+    "max_pool": {"size": 2, "stride": 2, "padding": 0},
+    "gru": {"returns": "last"},
+}
+_DEFAULTS = {"bias": True, "padding": 0}
+_FREE = {
+    "conv": {"filters"},
+    "dense": {"units"},
+    "dropout": {"rate"},
+    "embedding": {"vocabulary", "dimension"},
+    "gru": {"units", "form"},
+}
+
+_OPTIMISERS = {
+    "sgd": {"kind", "learning_rate", "momentum"},
+    "adam": {"kind", "learning_rate", "beta1", "beta2", "epsilon"},
+}
+
+
+def check(task: Dict[str, Any], re: int) -> None:
+    """Raise `WireError` unless `task` is the network of its name, whatever its sizes.
+
+    A task of another name is its backend's own business.
+    """
+    if task["name"] not in _LAYERS:
+        return
+    try:
+        _check_layers(task, re)
+        _check_training(task, re)
+    except (KeyError, TypeError, AttributeError):
+        raise WireError("bad_header", "SETUP's task lacks a key of a layer or the optimiser", re)
+
+
+def _check_layers(task: Dict[str, Any], re: int) -> None:
+    found = " ".join("%s:%s" % (layer["name"], layer["kind"]) for layer in task["layers"])
+    if found != _LAYERS[task["name"]]:
+        raise WireError("unsupported", "%s has other layers: %s" % (task["name"], found), re)
+    for layer in task["layers"]:
+        fixed, free = _FIXED.get(layer["kind"], {}), _FREE.get(layer["kind"], set())
+        for key, value in fixed.items():
+            if layer.get(key, _DEFAULTS.get(key)) != value:
+                _refuse("layer %s" % layer["name"], key, layer.get(key), re)
+        _refuse_unknown("layer %s" % layer["name"], layer, free | set(fixed) | {"name", "kind"}, re)
+        _require_all("layer %s" % layer["name"], layer, free, re)
+
+
+def _check_training(task: Dict[str, Any], re: int) -> None:
+    if task.get("loss") != "softmax_cross_entropy":
+        _refuse("task %s" % task["name"], "loss", task.get("loss"), re)
+    optimiser = task["optimiser"]
+    known = _OPTIMISERS.get(optimiser["kind"])
+    if known is None:
+        _refuse("the optimiser", "kind", optimiser["kind"], re)
+    else:
+        _refuse_unknown("the optimiser", optimiser, known, re)
+        _require_all("the optimiser", optimiser, known, re)
+
+
+def _refuse_unknown(what: str, content: Dict[str, Any], known: Any, re: int) -> None:
+    for key in content:
+        if key not in known:
+            _refuse(what, key, content[key], re)
+
+
+def _require_all(what: str, content: Dict[str, Any], known: Any, re: int) -> None:
+    missing = sorted(set(known) - set(content))
+    if missing:
+        raise WireError("bad_header", "%s lacks %s" % (what, ", ".join(missing)), re)
+
+
+def _refuse(what: str, key: str, value: Any, re: int) -> None:
+    raise WireError(
+        "unsupported", "%s has %s = %r, which isn't computed here" % (what, key, value), re
+    )

@@ -1,0 +1,292 @@
+"""A worker's process and its socket: how it joins, what it does when the coordinator is away."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zmq
+
+from rosetta_worker import __main__ as program
+from rosetta_worker import connection, wire
+
+NULL = Path(__file__).parents[2] / "py" / "workers" / "null"
+LIMIT_MS = 30_000
+SECOND_NS = 10**9
+INPUT = {"kind": "pixels", "dtype": "uint8", "shape": [3]}
+TASK = {"name": "mlp", "layers": [], "parameters": [], "input": INPUT, "classes": 2}
+SETUP = {"task": TASK, "batch_size": 2, "seed": 1, "dropout": False, "threads": 1}
+
+# Builds its network when the file `gate` appears beside it.
+GATED = """\
+import time
+from pathlib import Path
+gate = Path(__file__).with_name("gate")
+def start(device, threads):
+    return {"framework": {"name": "gated", "version": "1"}, "tasks": ["mlp"]}
+def build(setup, parameters):
+    while not gate.exists():
+        time.sleep(0.01)
+    return Network()
+class Network:
+    def parameters(self):
+        return {}
+"""
+
+
+class Coordinator:
+    """A bare ROUTER that listens at one endpoint, and knows one worker."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.context = zmq.Context()
+        self.socket = self.context.socket(zmq.ROUTER)
+        self.socket.linger = 1000
+        self.socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        self.socket.bind(endpoint)
+        self.endpoint = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self.worker = b""
+
+    def receive(self) -> dict[str, Any]:
+        assert self.socket.poll(LIMIT_MS), "the worker says nothing"
+        self.worker, *frames = self.socket.recv_multipart()
+        return wire.decode(frames)[0]
+
+    def send(self, kind: str, number: int, **fields: Any) -> None:
+        header = {"type": kind, "id": number} | fields
+        self.socket.send_multipart([self.worker, *wire.encode(header, {})])
+
+    def welcome(self, reconnect_ns: int) -> dict[str, Any]:
+        hello = self.receive()
+        self.send("WELCOME", 0, re=0, protocol="1.0", credit=1, reconnect_ns=reconnect_ns)
+        return hello
+
+    def close(self) -> None:
+        self.socket.close()
+        self.context.term()
+
+
+@pytest.fixture(params=["ipc", "tcp"])
+def coordinator(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Coordinator]:
+    endpoint = "tcp://127.0.0.1:*" if request.param == "tcp" else f"ipc://{tmp_path}/c"
+    coordinator = Coordinator(endpoint)
+    yield coordinator
+    coordinator.close()
+
+
+def content(endpoint: str, **changes: Any) -> dict[str, Any]:
+    fields = {"protocol": "1.0", "endpoint": endpoint, "run": "run-1", "key": "secret"}
+    return fields | {"worker": "me", "device": "cpu", "threads": 1} | changes
+
+
+def connection_file(folder: Path, content: Any) -> Path:
+    path = folder / "connection.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Any]:
+    """Starts workers as processes; none outlives its test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(endpoint: str, folder: Path = NULL) -> subprocess.Popen[str]:
+        file = connection_file(tmp_path, content(endpoint))
+        command = [sys.executable, "-m", "rosetta_worker", folder, "--connect", file]
+        started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """(exit status, what it wrote to standard error)."""
+    _, errors = process.communicate(timeout=30)
+    return process.returncode, errors
+
+
+def run(arguments: list[Any], capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """The same for a worker inside this process."""
+    status = program.main([str(argument) for argument in arguments])
+    return status, capfd.readouterr().err
+
+
+# --- joining --------------------------------------------------------------------------------------
+
+
+def test_a_worker_greets_with_what_it_is_and_what_the_connection_file_says(coordinator, start):
+    process = start(coordinator.endpoint)
+    hello = coordinator.welcome(SECOND_NS)
+    coordinator.send("BYE", 1)
+    bye = coordinator.receive()
+
+    said = {name: hello[name] for name in ("type", "id", "protocol", "run", "key", "worker")}
+    assert said == {
+        "type": "HELLO", "id": 0, "protocol": "1.0", "run": "run-1", "key": "secret", "worker": "me"
+    }  # fmt: skip
+    assert hello["pid"] == process.pid
+    assert (hello["language"], hello["language_version"]) == ("python", sys.version.split()[0])
+    assert (hello["framework"], hello["framework_version"]) == ("null", "1")
+    assert hello["versions"]["numpy"] == np.__version__
+    assert (hello["device"], hello["threads"], hello["planes"]) == ("cpu", 1, ["inline"])
+    assert hello["tasks"] == ["mlp", "cnn", "gru"]
+    assert set(hello["dtypes"]) == set(wire.DTYPES)
+    assert bye == {"type": "BYE", "id": 1, "re": 1}
+    assert end_of(process) == (0, "")
+
+
+def test_a_worker_may_be_started_before_its_coordinator(tmp_path, start):
+    process = start(f"ipc://{tmp_path}/later")
+    time.sleep(0.5)
+    coordinator = Coordinator(f"ipc://{tmp_path}/later")
+    try:
+        coordinator.welcome(SECOND_NS)
+        coordinator.send("BYE", 1)
+        assert coordinator.receive()["type"] == "BYE"
+    finally:
+        coordinator.close()
+    assert end_of(process) == (0, "")
+
+
+# --- a coordinator that isn't there ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["ipc", "tcp"])
+def test_without_a_coordinator_a_worker_gives_up_after_its_patience(
+    kind, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setattr(connection, "FIRST_CONTACT_NS", SECOND_NS // 2)
+    # Nobody listens at the port of a socket that was just closed.
+    free = Coordinator("tcp://127.0.0.1:*")
+    free.close()
+    endpoint = free.endpoint if kind == "tcp" else f"ipc://{tmp_path}/nobody"
+    file = connection_file(tmp_path, content(endpoint))
+    started = time.monotonic()
+    status, errors = run([NULL, "--connect", file], capfd)
+    assert time.monotonic() - started >= 0.5
+    assert (status, errors) == (1, f"rosetta worker: no coordinator at {endpoint}\n")
+
+
+def test_a_worker_leaves_when_its_coordinator_stays_away(coordinator, start):
+    process = start(coordinator.endpoint)
+    coordinator.welcome(reconnect_ns=SECOND_NS // 2)
+    coordinator.send("END", 1)
+    coordinator.receive()
+    coordinator.close()
+    assert end_of(process) == (1, f"rosetta worker: no coordinator at {coordinator.endpoint}\n")
+
+
+def test_a_coordinator_that_comes_back_in_time_is_served_again(coordinator, start):
+    process = start(coordinator.endpoint)
+    coordinator.welcome(reconnect_ns=20 * SECOND_NS)
+    coordinator.send("END", 1)
+    coordinator.receive()
+    coordinator.close()
+    again = Coordinator(coordinator.endpoint)
+    again.worker = coordinator.worker
+    try:
+        send_when_connected(again, "BYE", 2)
+        assert again.receive() == {"type": "BYE", "id": 2, "re": 2}
+        assert again.worker == coordinator.worker
+    finally:
+        again.close()
+    assert end_of(process) == (0, "")
+
+
+def send_when_connected(coordinator: Coordinator, kind: str, number: int) -> None:
+    until = time.monotonic() + 15
+    while True:
+        try:
+            coordinator.send(kind, number)
+            return
+        except zmq.ZMQError as error:
+            assert error.errno == zmq.EHOSTUNREACH and time.monotonic() < until
+            time.sleep(0.05)
+
+
+def test_an_answer_that_was_due_meanwhile_reaches_the_coordinator_that_came_back(
+    coordinator, start, tmp_path
+):
+    folder = tmp_path / "gated"
+    folder.mkdir()
+    (folder / "backend.py").write_text(GATED)
+    process = start(coordinator.endpoint, folder)
+    coordinator.welcome(reconnect_ns=20 * SECOND_NS)
+    coordinator.send("SETUP", 1, **SETUP)
+    coordinator.close()  # delivers first
+    again = Coordinator(coordinator.endpoint)
+    try:
+        (folder / "gate").touch()
+        ready = again.receive()
+        assert (ready["type"], ready["re"]) == ("READY", 1)
+        again.send("BYE", 2)
+        assert again.receive()["type"] == "BYE"
+    finally:
+        again.close()
+    assert end_of(process) == (0, "")
+
+
+# --- connection files -----------------------------------------------------------------------------
+
+GOOD = content("tcp://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (None, "No such file"),
+        ("", "connection.json"),
+        ("not JSON", "connection.json"),
+        ("\ud800", "connection.json"),
+        ([GOOD], "not a JSON object"),
+        *[({k: v for k, v in GOOD.items() if k != key}, f"lacks {key}") for key in list(GOOD)[:5]],
+        (GOOD | {"endpoint": 5}, "lacks endpoint"),
+        (GOOD | {"protocol": 1}, "lacks protocol"),
+        ({}, "lacks protocol, endpoint, run, key, worker"),
+        (GOOD | {"protocol": "2.0"}, "is for protocol 2.0; this worker speaks 1.0"),
+        (GOOD | {"protocol": "10.0"}, "is for protocol 10.0"),
+        (GOOD | {"endpoint": "somewhere"}, "endpoint 'somewhere'"),
+        (GOOD | {"endpoint": "carrier-pigeon://loft"}, "endpoint 'carrier-pigeon://loft'"),
+    ],
+)
+def test_an_unusable_connection_file_is_one_line(file, words, tmp_path, capfd):
+    path = tmp_path / "connection.json"
+    if file is not None:
+        text = file if isinstance(file, str) else json.dumps(file)
+        path.write_text(text, errors="surrogatepass")
+    status, errors = run([NULL, "--connect", path], capfd)
+    assert status == 1
+    assert errors.startswith("rosetta worker: ") and words in errors
+    assert errors.count("\n") == 1
+
+
+def test_a_later_minor_version_is_welcome(tmp_path):
+    path = connection_file(tmp_path, GOOD | {"protocol": "1.7", "mood": "good"})
+    assert connection.read(str(path))["endpoint"] == "tcp://127.0.0.1:9"
+
+
+# --- closing --------------------------------------------------------------------------------------
+
+
+def test_close_never_waits_long_for_a_coordinator_that_does_not_listen(tmp_path):
+    channel = connection.Connection(f"ipc://{tmp_path}/nobody")
+    for number in range(10):
+        header = {"type": "VALUES", "id": number, "re": 0}
+        channel.send(header, {"x": np.zeros(100_000, np.float32)})
+    started = time.monotonic()
+    channel.close()
+    assert time.monotonic() - started < 10
+
+
+def test_close_sends_what_was_said_last(coordinator):
+    channel = connection.Connection(coordinator.endpoint)
+    channel.send({"type": "BYE", "id": 0}, {})
+    channel.close()
+    assert coordinator.receive() == {"type": "BYE", "id": 0}
