@@ -42,6 +42,7 @@ ALLOWED = {
         "errors",
         "bench",
         "conformance",
+        "coordinator",
         "datasets",
         "doctor",
         "environments",
@@ -53,11 +54,6 @@ ALLOWED = {
     },
     "__main__": {"cli"},
     "__init__": set(),
-}
-
-# Steps over a layer that are known and to be removed: this list only gets shorter.
-SHORTCUTS = {
-    ("cli", "coordinator"),  # `Deadlines`, from which `rosetta bench --timeout` makes a plan
 }
 
 PACKAGES = ("rosetta", "rosetta_worker", "rosetta_reference")
@@ -104,19 +100,11 @@ def edges() -> set[tuple[str, str]]:
 @pytest.mark.parametrize("part", sorted({part_of(f) for f in (PY / "rosetta").rglob("*.py")}))
 def test_a_part_imports_only_what_it_may(part):
     assert part in ALLOWED, f"a new part of rosetta: say in {Path(__file__).name} what it may use"
-    may = ALLOWED[part] | {below for above, below in SHORTCUTS if above == part}
-    assert {below for above, below in edges() if above == part} <= may
-
-
-def test_the_shortcuts_are_still_taken():
-    assert edges() >= SHORTCUTS, "one is gone: remove it from SHORTCUTS"
+    assert {below for above, below in edges() if above == part} <= ALLOWED[part]
 
 
 def test_imports_point_one_way():
-    graph = {part: set(below) for part, below in ALLOWED.items()}
-    for above, below in SHORTCUTS:
-        graph[above].add(below)
-    order = list(TopologicalSorter(graph).static_order())
+    order = list(TopologicalSorter(ALLOWED).static_order())
     chain = [order.index(part) for part in ("protocol", "coordinator", "bench", "cli")]
     assert chain == sorted(chain)
 

@@ -60,27 +60,27 @@ def _check_layers(task: Dict[str, Any], re: int) -> None:
         fixed, free = _FIXED.get(layer["kind"], {}), _FREE.get(layer["kind"], set())
         for key, value in fixed.items():
             if layer.get(key, _DEFAULTS.get(key)) != value:
-                _refuse("layer %s" % layer["name"], key, layer.get(key), re)
-        _refuse_unknown("layer %s" % layer["name"], layer, free | set(fixed) | {"name", "kind"}, re)
+                _not_computed("layer %s" % layer["name"], key, layer.get(key), re)
+        _check_known("layer %s" % layer["name"], layer, free | set(fixed) | {"name", "kind"}, re)
         _require_all("layer %s" % layer["name"], layer, free, re)
 
 
 def _check_training(task: Dict[str, Any], re: int) -> None:
     if task.get("loss") != "softmax_cross_entropy":
-        _refuse("task %s" % task["name"], "loss", task.get("loss"), re)
+        _not_computed("task %s" % task["name"], "loss", task.get("loss"), re)
     optimiser = task["optimiser"]
     known = _OPTIMISERS.get(optimiser["kind"])
     if known is None:
-        _refuse("the optimiser", "kind", optimiser["kind"], re)
+        _not_computed("the optimiser", "kind", optimiser["kind"], re)
     else:
-        _refuse_unknown("the optimiser", optimiser, known, re)
+        _check_known("the optimiser", optimiser, known, re)
         _require_all("the optimiser", optimiser, known, re)
 
 
-def _refuse_unknown(what: str, content: Dict[str, Any], known: Any, re: int) -> None:
+def _check_known(what: str, content: Dict[str, Any], known: Any, re: int) -> None:
     for key in content:
         if key not in known:
-            _refuse(what, key, content[key], re)
+            _not_computed(what, key, content[key], re)
 
 
 def _require_all(what: str, content: Dict[str, Any], known: Any, re: int) -> None:
@@ -89,7 +89,7 @@ def _require_all(what: str, content: Dict[str, Any], known: Any, re: int) -> Non
         raise WireError("bad_header", "%s lacks %s" % (what, ", ".join(missing)), re)
 
 
-def _refuse(what: str, key: str, value: Any, re: int) -> None:
+def _not_computed(what: str, key: str, value: Any, re: int) -> None:
     raise WireError(
         "unsupported", "%s has %s = %r, which isn't computed here" % (what, key, value), re
     )

@@ -12,7 +12,7 @@ from rosetta_worker import wire
 from rosetta_worker.session import Session
 
 STEP_NS = 20_000_000
-HELLO = {"protocol": "1.0", "tasks": ["mlp", "gru"], "framework": "tiny"}
+HELLO = {"protocol": "1.0", "tasks": ["tiny", "words"], "framework": "tiny"}
 WELCOME = {"type": "WELCOME", "id": 0, "re": 0, "credit": 2, "reconnect_ns": 10**9}
 
 

@@ -19,7 +19,7 @@ NULL = Path(__file__).parents[2] / "py" / "workers" / "null"
 LIMIT_MS = 30_000
 SECOND_NS = 10**9
 INPUT = {"kind": "pixels", "dtype": "uint8", "shape": [3]}
-TASK = {"name": "mlp", "layers": [], "parameters": [], "input": INPUT, "classes": 2}
+TASK = {"name": "tiny", "layers": [], "parameters": [], "input": INPUT, "classes": 2}
 SETUP = {"task": TASK, "batch_size": 2, "seed": 1, "dropout": False, "threads": 1}
 
 # Builds its network when the file `gate` appears beside it.
@@ -28,7 +28,7 @@ import time
 from pathlib import Path
 gate = Path(__file__).with_name("gate")
 def start(device, threads):
-    return {"framework": {"name": "gated", "version": "1"}, "tasks": ["mlp"]}
+    return {"framework": {"name": "gated", "version": "1"}, "tasks": ["tiny"]}
 def build(setup, parameters):
     while not gate.exists():
         time.sleep(0.01)

@@ -17,7 +17,14 @@ PARAMETERS = [
     {"name": "w", "shape": [2, 3], "trainable": True},
     {"name": "mean", "shape": [2], "trainable": False},
 ]
-TASK = {"name": "mlp", "layers": [], "parameters": PARAMETERS, "input": PIXELS, "classes": 2}
+TASK = {
+    "name": "tiny",
+    "layers": [],
+    "parameters": PARAMETERS,
+    "input": PIXELS,
+    "classes": 2,
+    "optimiser": {"kind": "sgd"},
+}
 VALUES = {"w": np.zeros((2, 3), np.float32), "mean": np.ones(2, np.float32)}
 INPUTS = np.array([[0, 1, 2], [3, 4, 255]], np.uint8)
 LABELS = np.array([0, 1], np.int32)
@@ -130,6 +137,12 @@ def test_questions_need_a_task_that_is_set_up(play, question):
     assert summary(play(setup(0), END, question))[2:] == [("bad_state", 1)]
 
 
+def test_a_forward_only_task_is_not_trained(play):
+    forward = setup(1, task=task(optimiser=MISSING))
+    script = play(forward, batch(2), message("PREDICT", 3, {"inputs": INPUTS}))
+    assert summary(script) == [("READY", 1), ("bad_state", 2), ("PREDICTIONS", 3)]
+
+
 def test_a_second_setup_without_end_is_refused_and_the_first_task_goes_on(play):
     assert summary(play(setup(1), setup(2), batch(3))) == [
         ("READY", 1), ("bad_state", 2), ("RESULT", 3)
@@ -162,8 +175,10 @@ def parameters(**changes: Any) -> dict[str, Any]:
         (setup(task=task(name=MISSING)), "unknown_task"),
         (setup(task=MISSING), "bad_header"),
         (setup(batch_size="2"), "bad_header"),
+        (setup(batch_size=0), "bad_header"),
         (setup(dropout=1), "bad_header"),
         (setup(seed=True), "bad_header"),
+        *[(setup(seed=seed), "bad_header") for seed in (-1, 2**31)],
         (setup(task=task(layers=MISSING)), "bad_header"),
         (setup(task=task(parameters=[{"name": "w"}])), "bad_header"),
         (setup(task=task(parameters=[5])), "bad_header"),
@@ -207,12 +222,13 @@ def test_a_wrong_batch_is_refused_and_the_next_one_works(play, changes, code):
                                                (-1, "bad_value")])  # fmt: skip
 def test_tokens_lie_inside_the_vocabulary(play, token, answer):
     inputs = np.array([[0, 0, 0, token]] * 2, np.int32)
-    script = play(setup(task=task(name="gru", input=TOKENS)), batch(inputs=inputs))
+    script = play(setup(task=task(name="words", input=TOKENS)), batch(inputs=inputs))
     assert summary(script)[1] == (answer, 2)
 
 
 def test_unknown_messages_are_ignored_and_unknown_keys_too(play):
-    script = play(message("COMPRESS", 1), setup(2, mood="good"), message("END", 3, later=[1]))
+    later = [*message("COMPRESS", 1), b"frames by rules of a later version"]
+    script = play(later, setup(2, mood="good"), message("END", 3, later=[1]))
     assert summary(script) == [("READY", 2), ("ENDED", 3)]
 
 

@@ -76,7 +76,8 @@ class LiveReporter:
             auto_refresh=False,
         )
         self._ids = {
-            name: self._bars.add_task(name, total=steps, words="starting") for name in workers
+            name: self._bars.add_task(one_line(name), total=steps, words="starting")
+            for name in workers
         }
         self._bars.start()
 

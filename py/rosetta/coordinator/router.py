@@ -9,6 +9,7 @@ import logging
 import os
 import secrets
 import shutil
+import socket
 import tempfile
 import time
 from pathlib import Path
@@ -48,6 +49,7 @@ class Router:
         self._ids = itertools.count()
         self._sampled = 0.0
         self.strangers = 0
+        self.endpoint = ""
         self._interrupted = False
         self._interruption_raised = False
         self._folder = Path(tempfile.mkdtemp(prefix="rosetta-"))
@@ -68,7 +70,7 @@ class Router:
             if isinstance(error, UserError):
                 raise
             raise UserError(f"can't listen at {bind}: {error}; choose another --bind") from error
-        self.endpoint: str = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
     def new_key(self) -> str:
         """A key that ties one worker's HELLO to its connection file."""
@@ -117,6 +119,9 @@ class Router:
         """Close the socket and remove its files."""
         self._socket.close()
         self._context.term()
+        path = Path(self.endpoint.removeprefix("ipc://"))
+        if self.endpoint.startswith("ipc://") and path.is_socket():
+            path.unlink(missing_ok=True)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _deliver(self, identity: bytes, frames: Frames) -> None:
@@ -216,7 +221,22 @@ def _require_local(bind: str) -> None:
 
 
 def _require_free(bind: str) -> None:
-    """ZeroMQ removes whatever file stands at an ipc path, be it a thesis or a running socket."""
+    """ZeroMQ itself would remove whatever stands at an ipc path: a thesis, a running socket."""
     path = Path(bind.removeprefix("ipc://"))
-    if bind.startswith("ipc://") and os.path.lexists(path):
-        raise UserError(f"can't listen at {bind}: the file exists; choose another --bind")
+    if not bind.startswith("ipc://") or not os.path.lexists(path) or _is_abandoned(path):
+        return
+    raise UserError(f"can't listen at {bind}: the file is there and in use; choose another --bind")
+
+
+def _is_abandoned(path: Path) -> bool:
+    """Whether it is a socket that nobody listens at: left behind by a run that was killed."""
+    if not path.is_socket():
+        return False
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            return False
+    return False

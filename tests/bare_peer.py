@@ -1,0 +1,138 @@
+"""Peers that speak the protocol with bare pyzmq and msgpack, over real sockets."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+import numpy as np
+import zmq
+
+from rosetta.coordinator import Router, Session
+
+RUN = "run-1"
+Header = dict[str, Any]
+
+
+class Peer:
+    """A DEALER socket that connects to a coordinator."""
+
+    def __init__(self, context: zmq.Context[Any], endpoint: str) -> None:
+        self.socket = context.socket(zmq.DEALER)
+        self.socket.linger = 500
+        self.socket.connect(endpoint)
+        self._numbers = itertools.count()
+
+    def send(self, kind: str, *frames: bytes, **fields: Any) -> int:
+        """Send a message; returns its id."""
+        header = {"type": kind, "id": next(self._numbers), **fields}
+        self.raw(msgpack.packb(header), *frames)
+        return header["id"]
+
+    def raw(self, *frames: bytes) -> None:
+        self.socket.send_multipart(frames)
+
+    def hello(self, session: Session, **changes: Any) -> int:
+        hello = {
+            "protocol": "1.0",
+            "run": session.run,
+            "key": session.key,
+            "worker": session.name,
+            "pid": 1,
+            "language": "python",
+            "language_version": "3",
+            "framework": "bare",
+            "framework_version": "1",
+            "device": "cpu",
+            "threads": 1,
+            "tasks": ["mlp"],
+            "dtypes": ["float32"],
+            "planes": ["inline"],
+        }
+        return self.send("HELLO", **{**hello, **changes})
+
+    def receive(self, seconds: float = 5.0) -> tuple[Header, list[bytes]]:
+        """The next message and its frames; AssertionError when none comes."""
+        assert self.socket.poll(round(seconds * 1000)), "no message came"
+        header, *frames = self.socket.recv_multipart()
+        return msgpack.unpackb(header), frames
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+def answer(peer: Peer, header: Header, frames: list[bytes], **changes: Any) -> None:
+    """The right answer to a message, or with some of its fields changed."""
+    kind, re = header["type"], header["id"]
+    times = {"wait_ns": 1, "copy_ns": 1}
+    if kind == "SETUP":
+        fields = {
+            "parameter_count": 101_770,
+            "parameters": [{"name": a["name"], "shape": a["shape"]} for a in header["arrays"]],
+            "threads": header["threads"],
+            "setup_ns": 1,
+        }
+        peer.send("READY", **{"re": re, **fields, **changes})
+    elif kind == "BATCH":
+        fields = {"re": re, "step": header["step"], "loss": 1.0, "step_ns": 1, **times}
+        peer.send("RESULT", **{**fields, **changes})
+    elif kind == "PREDICT":
+        samples = header["arrays"][0]["shape"][0]
+        inputs = np.frombuffer(frames[0], np.uint8).reshape(samples, -1)
+        logits = inputs[:, :10].astype(np.float32)
+        arrays = [{"name": "logits", "dtype": "float32", "shape": list(logits.shape)}]
+        fields = {"re": re, "arrays": arrays, "predict_ns": 1, **times}
+        peer.send("PREDICTIONS", logits.tobytes(), **{**fields, **changes})
+    elif kind == "END":
+        peer.send("ENDED", **{"re": re, **changes})
+    elif kind == "BYE":
+        peer.send("BYE", **{"re": re, **changes})
+
+
+def pump_until(router: Router, condition: Callable[[], bool], seconds: float = 5.0) -> bool:
+    """Whether `condition` comes true while the router works."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        router.pump(0.02)
+    return condition()
+
+
+Behaviour = Callable[[Peer, Header, list[bytes]], None]
+
+
+class Scripted:
+    """A worker in a thread: greets, then does what `behave` says with each message until BYE."""
+
+    def __init__(
+        self, context: zmq.Context[Any], endpoint: str, session: Session, behave: Behaviour
+    ) -> None:
+        self.received: list[Header] = []
+        self._peer = Peer(context, endpoint)
+        self._thread = threading.Thread(target=self._run, args=(session, behave), daemon=True)
+        self._thread.start()
+
+    def _run(self, session: Session, behave: Behaviour) -> None:
+        self._peer.hello(session)
+        try:
+            while True:
+                header, frames = self._peer.receive(20)
+                self.received.append(header)
+                behave(self._peer, header, frames)
+                if header["type"] == "BYE":
+                    break
+        except (zmq.ZMQError, StopIteration):
+            pass  # the test is over, or the script
+        self._peer.close()
+
+    @property
+    def kinds(self) -> list[str]:
+        return [header["type"] for header in self.received]
+
+    def join(self) -> None:
+        """Wait for the end of the script: its socket is closed then."""
+        self._thread.join(10)
+        assert not self._thread.is_alive()
