@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from rosetta import datasets, tasks, workers
+from rosetta import datasets, environments, tasks, workers
 from rosetta.bench import Plan, run
 from rosetta.bench.plan import plan_task
 from rosetta.bench.progress import PlainReporter
@@ -39,8 +39,17 @@ lock = "requirements.lock"
 """
 
 
+@pytest.fixture(scope="session")
+def rogues() -> Iterator[list[Worker]]:
+    """The misbehaving workers that were made; they share one environment, removed at the end."""
+    made: list[Worker] = []
+    yield made
+    if made:
+        environments.remove(made[0])
+
+
 @pytest.fixture
-def rogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Worker]:
+def rogue(tmp_path: Path, rogues: list[Worker]) -> Callable[[str], Worker]:
     """Makes the worker with a named misbehaviour; it needs nothing in its environment."""
 
     def make(behaviour: str) -> Worker:
@@ -56,7 +65,8 @@ def rogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Wo
                 version=f"{sys.version_info.major}.{sys.version_info.minor}",
             )
         )
-        return workers.read(folder / "worker.toml")
+        rogues.append(workers.read(folder / "worker.toml"))
+        return rogues[-1]
 
     return make
 
