@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgpack
 import numpy as np
+import pytest
 import zmq
 
-from rosetta.coordinator import Router, Session
+from rosetta import tasks
+from rosetta.coordinator import (
+    PreparedMessage,
+    Router,
+    Session,
+    WorkerFailureError,
+    prepare_batch,
+)
+from rosetta.protocol.messages import Ready
 
 RUN = "run-1"
+MLP = tasks.load("mlp").override(batch_size=4)
 Header = dict[str, Any]
 
 
@@ -111,21 +122,19 @@ class Scripted:
         self, context: zmq.Context[Any], endpoint: str, session: Session, behave: Behaviour
     ) -> None:
         self.received: list[Header] = []
+        self._over = threading.Event()
         self._peer = Peer(context, endpoint)
         self._thread = threading.Thread(target=self._run, args=(session, behave), daemon=True)
         self._thread.start()
 
     def _run(self, session: Session, behave: Behaviour) -> None:
         self._peer.hello(session)
-        try:
-            while True:
-                header, frames = self._peer.receive(20)
-                self.received.append(header)
-                behave(self._peer, header, frames)
-                if header["type"] == "BYE":
-                    break
-        except (zmq.ZMQError, StopIteration):
-            pass  # the test is over, or the script
+        with contextlib.suppress(StopIteration):  # raised by a script that leaves early
+            while "BYE" not in self.kinds and not self._over.is_set():
+                if self._peer.socket.poll(20):
+                    header, frames = self._peer.receive()
+                    self.received.append(header)
+                    behave(self._peer, header, frames)
         self._peer.close()
 
     @property
@@ -136,3 +145,38 @@ class Scripted:
         """Wait for the end of the script: its socket is closed then."""
         self._thread.join(10)
         assert not self._thread.is_alive()
+
+    def stop(self) -> None:
+        """End the script, wherever it is."""
+        self._over.set()
+        self.join()
+
+
+@contextlib.contextmanager
+def fails(status: str, words: str) -> Iterator[None]:
+    """What is done inside ends the worker's part, with this status and words in the reason."""
+    with pytest.raises(WorkerFailureError) as caught:
+        yield
+    assert words in caught.value.reason
+    assert caught.value.status == status
+
+
+def batches(router: Router, count: int, start: int = 0) -> list[PreparedMessage]:
+    inputs, labels = np.zeros((4, 784), np.uint8), np.zeros(4, np.int32)
+    steps = range(start, start + count)
+    return [prepare_batch(router.next_id(), step, inputs, labels) for step in steps]
+
+
+def set_up(session: Session, **changes: Any) -> Ready:
+    parameters = tasks.initial_parameters(MLP, 1)
+    usual = {"seed": 1, "dropout": True, "threads": 1}
+    return session.setup(MLP, parameters, **{**usual, **changes})
+
+
+def replacing(kind: str, act: Behaviour) -> Behaviour:
+    """A worker that does `act` with messages of one kind, and answers the others."""
+
+    def behave(peer: Peer, header: Header, frames: list[bytes]) -> None:
+        (act if header["type"] == kind else answer)(peer, header, frames)
+
+    return behave

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 _MEMORY_INTERVAL = 0.25
 _LONGEST_SOCKET_PATH = 100  # sun_path holds 108 bytes on Linux, 104 on macOS
-_ANSWERED_STRANGERS = 20
+_HEARD_STRANGERS = 20
 _MESSAGES_AT_ONCE = 256
 """Most messages that one `pump` takes: whoever floods must not keep the others from their turn."""
 
@@ -140,7 +140,7 @@ class Router:
         """A message from a peer that hasn't greeted: its HELLO, or nothing that is listened to."""
         greeting = read_greeting(frames)
         if greeting is None:
-            self._drop_stranger(identity)
+            self._drop_stranger(identity, frames)
             return
         session = next((s for s in self._sessions if _same_key(s.key, greeting.key)), None)
         if session is None:
@@ -178,12 +178,16 @@ class Router:
         with contextlib.suppress(WorkerFailureError):
             self.send(identity, encode(answer))
 
-    def _drop_stranger(self, identity: bytes) -> None:
-        """Whoever speaks before its HELLO is told to leave: it may belong to an earlier run."""
+    def _drop_stranger(self, identity: bytes, frames: Frames) -> None:
+        """Nothing comes of it; a worker of an earlier run, which speaks the protocol, is told."""
         self.strangers += 1
-        if self.strangers > _ANSWERED_STRANGERS:
+        if self.strangers > _HEARD_STRANGERS:
             return
         log.warning("dropped a message from an unknown peer")
+        try:
+            decode(frames, expected=FROM_WORKER)
+        except ProtocolError:
+            return
         sentence = "no HELLO came from here: this coordinator doesn't know you"
         answer = Error(id=self.next_id(), code="bad_state", message=sentence, fatal=True)
         with contextlib.suppress(WorkerFailureError):
@@ -212,12 +216,14 @@ def _require_local(bind: str) -> None:
     """Only this machine until the protocol's encryption is there: frames travel in the clear."""
     if bind.startswith("ipc://"):
         return
-    host = bind.removeprefix("tcp://").rpartition(":")[0]
+    host, _, port = bind.removeprefix("tcp://").rpartition(":")
     if not bind.startswith("tcp://") or host not in ("127.0.0.1",):
         raise UserError(
             f"can't listen at {bind}: only ipc:// and tcp://127.0.0.1:PORT are served, since "
             "nothing is encrypted; tunnel the port (ssh -L) to reach another machine"
         )
+    if port != "*" and not (port.isdecimal() and 0 < int(port) < 2**16):  # ZeroMQ would wrap it
+        raise UserError(f"can't listen at {bind}: a port is a number from 1 to 65535, or *")
 
 
 def _require_free(bind: str) -> None:

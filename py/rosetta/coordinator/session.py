@@ -92,8 +92,9 @@ class Session:
         answer = Error(
             id=self._router.next_id(), re=error.re, code=error.code, message=str(error), fatal=True
         )
-        with contextlib.suppress(WorkerFailureError):
-            self._send(encode(answer))
+        if self.identity is not None:
+            with contextlib.suppress(WorkerFailureError):
+                self._router.send(self.identity, encode(answer))
 
     def fail(self, failure: WorkerFailureError) -> None:
         """Remember why this worker can't go on; raised at the next question to it."""

@@ -29,15 +29,21 @@ def router() -> Iterator[Router]:
 
 
 @pytest.fixture
-def joined(router: Router, context: zmq.Context[Any]) -> Callable[..., tuple[Session, Scripted]]:
+def joined(
+    router: Router, context: zmq.Context[Any]
+) -> Iterator[Callable[..., tuple[Session, Scripted]]]:
     """Makes a session whose worker has been greeted and welcomed."""
+
+    workers: list[Scripted] = []
 
     def make(behave: Behaviour = answer, credit: int = 2, **seconds: float):
         usual = {"start": 5.0, "setup": 5.0, "first_step": 5.0, "step": 5.0, "end": 5.0}
         deadlines = Deadlines(**{**usual, **seconds})
         session = Session(router, "bare", RUN, deadlines=deadlines, credit=credit)
-        worker = Scripted(context, router.endpoint, session, behave)
+        workers.append(Scripted(context, router.endpoint, session, behave))
         session.await_hello(time.monotonic())
-        return session, worker
+        return session, workers[-1]
 
-    return make
+    yield make
+    for worker in workers:
+        worker.stop()

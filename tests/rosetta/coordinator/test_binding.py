@@ -22,6 +22,7 @@ BEYOND = [
     "tcp://192.168.1.1:5555",
     "tcp://8.8.8.8:5555",
     "tcp://example.org:5555",
+    "tcp://localhost:5555",
     "tcp://localhost.example.org:5555",
     "tcp://127.0.0.1.example.org:5555",
     "tcp://eth0:5555",
@@ -48,9 +49,8 @@ def test_an_address_beyond_this_machine_is_refused(bind: str) -> None:
     assert "only ipc:// and tcp://127.0.0.1:PORT are served" in str(caught.value)
 
 
-@pytest.mark.parametrize("bind", ["tcp://127.0.0.1:*", "tcp://localhost:*"])
-def test_any_port_of_the_loopback_is_served(bind: str) -> None:
-    router = Router(bind)
+def test_any_port_of_the_loopback_is_served() -> None:
+    router = Router("tcp://127.0.0.1:*")
     try:
         host, port = router.endpoint.removeprefix("tcp://").split(":")
         assert host == "127.0.0.1"
@@ -60,7 +60,10 @@ def test_any_port_of_the_loopback_is_served(bind: str) -> None:
         router.close()
 
 
-@pytest.mark.parametrize("bind", ["tcp://127.0.0.1:99999", "tcp://127.0.0.1:http:", "ipc://"])
+@pytest.mark.parametrize(
+    "bind",
+    [*(f"tcp://127.0.0.1:{port}" for port in ("", "http", "-1", "0", "65536", "99999")), "ipc://"],
+)
 def test_a_nonsensical_address_is_one_sentence(bind: str) -> None:
     with pytest.raises(UserError, match="can't listen at ") as caught:
         Router(bind).close()
@@ -121,7 +124,7 @@ def test_a_socket_that_a_killed_run_left_behind_is_no_obstacle(tmp_path: Path) -
 
 
 def test_a_folder_that_does_not_exist_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="can't listen at ipc://.*nowhere"):
+    with pytest.raises(UserError, match=r"can't listen at ipc://.*nowhere"):
         Router(f"ipc://{tmp_path}/nowhere/here")
 
 
