@@ -19,7 +19,8 @@ def build_layers(
     """Return the task's layers, in order, with parameters of the right shapes that are all zero.
 
     Without `dropout` the dropout layers are left out. ValueError names a layer kind or a layer's
-    key that is not known, two layers of one name, and a layer that cannot follow the one before it.
+    key that is not known, a value that is not supported, two layers of one name, and a layer that
+    cannot follow the one before it.
     """
     shape: Shape = tuple(task["input"]["shape"])
     layers: List[Layer] = []
@@ -35,6 +36,12 @@ def build_layers(
             continue
         keys, axes, build = _KINDS[kind]
         _check_keys(spec, keys)
+        if kind == "embedding" and spec["vocabulary"] < task["input"].get("vocabulary", 0):
+            raise ValueError(
+                "layer {}: its vocabulary of {} is smaller than the input's of {}".format(
+                    name, spec["vocabulary"], task["input"]["vocabulary"]
+                )
+            )
         if axes and len(shape) != axes:
             raise ValueError(
                 "layer {}: {} takes samples of {} axes, not of shape {}".format(
@@ -54,7 +61,15 @@ def build_layers(
 
 def _check_keys(spec: Mapping[str, Any], keys: Tuple[str, ...]) -> None:
     # A dilation or a missing bias that is passed over would be another network without a word.
-    strange = sorted(set(spec) - set(keys) - {"name", "kind"})
+    only = _ONLY.get(spec["kind"], {})
+    for key, value in only.items():
+        if spec.get(key, value) != value:
+            raise ValueError(
+                "layer {}: {} = {!r} is unsupported; the reference computes only {!r}".format(
+                    spec["name"], key, spec[key], value
+                )
+            )
+    strange = sorted(set(spec) - set(keys) - set(only) - {"name", "kind"})
     missing = sorted(set(keys) - set(spec))
     if strange or missing:
         raise ValueError(
@@ -127,3 +142,6 @@ _KINDS: Dict[str, Tuple[Tuple[str, ...], int, _Build]] = {
     "embedding": (("vocabulary", "dimension"), 1, _embedding),
     "gru": (("units", "form", "returns"), 2, _gru),
 }
+
+# Keys that may be left out, with their default, which is the one value that is computed here.
+_ONLY: Dict[str, Dict[str, Any]] = {"conv": {"bias": True}, "max_pool": {"padding": 0}}

@@ -12,26 +12,23 @@ class Embedding(Layer):
 
     tokens (N, T) of an integer type, y (N, T, dimension), weight (vocabulary, dimension). No row is
     special: the padding token's is trained like any other. The gradient is dense, and a row's is
-    the sum over all places where its token stands.
+    the sum over all places where its token stands. Tokens outside the vocabulary are not noticed
+    here: `Network.check` refuses them.
     """
 
     def __init__(
         self, name: str, shape: Tuple[int, ...], vocabulary: int, dimension: int, dtype: Any
     ) -> None:
         Layer.__init__(self, name, (*shape, dimension), dtype)
-        self._vocabulary, self._dimension = vocabulary, dimension
+        self._dimension = dimension
         self._add_parameter("weight", (vocabulary, dimension))
         self._tokens = np.zeros(0, np.intp)
         self._filled = np.zeros(0, np.intp)  # rows of the gradient that are not zero
 
     def forward(self, x: np.ndarray, training: bool) -> np.ndarray:
-        if x.size and not (x.min() >= 0 and x.max() < self._vocabulary):
-            raise ValueError(
-                "layer {}: a token lies outside 0 to {}".format(self.name, self._vocabulary - 1)
-            )
         self._tokens = x
         y = self._workspace.array("y", (*x.shape, self._dimension))
-        # "clip" only because "raise" would go through a hidden copy; the range was checked above.
+        # "clip" only because "raise" would go through a hidden copy.
         np.take(self._parameter("weight"), x, axis=0, out=y, mode="clip")
         return y
 

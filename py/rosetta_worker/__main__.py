@@ -18,7 +18,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return _join(options) if options.connect else _replay(options)
     except (connection.CoordinatorError, tape.TapeError, backends.BackendError) as error:
         print("rosetta worker: %s" % error, file=sys.stderr)
-        return 1
+        return getattr(error, "status", 1)
     except KeyboardInterrupt:
         return 130
 
@@ -66,7 +66,7 @@ def _start(folder: str, device: str, threads: int) -> Any:
     try:
         description = backend.start(device, threads)
     except ValueError as error:
-        raise backends.BackendError(str(error))
+        raise backends.DeviceError(str(error))
     framework = description["framework"]
     hello: Dict[str, Any] = {
         "protocol": PROTOCOL,

@@ -55,6 +55,14 @@ _TOKENS_KEYS = dict(_INPUT_KEYS, vocabulary=int)
 class BackendError(Exception):
     """The folder holds no usable backend; one sentence."""
 
+    status = 1
+
+
+class DeviceError(BackendError):
+    """The backend doesn't have the device that it was asked for; one sentence."""
+
+    status = 3
+
 
 def load(folder: str) -> Any:
     """The module `backend.py` of a worker's folder, under a name that shadows no framework."""
@@ -72,8 +80,13 @@ def load(folder: str) -> Any:
     return module
 
 
-def check_setup(header: Dict[str, Any], tasks: List[str], re: int) -> Dict[str, Any]:
-    """The task of a SETUP. Raises `WireError` for whatever this worker can't build."""
+def check_setup(
+    header: Dict[str, Any], tasks: List[str], forms: Dict[str, str], re: int
+) -> Dict[str, Any]:
+    """The task of a SETUP. Raises `WireError` for whatever this worker can't build.
+
+    `tasks` and `forms` are what its HELLO said.
+    """
     for key, kind in _SETUP_KEYS.items():
         if type(header.get(key)) is not kind:
             raise WireError("bad_header", "SETUP's `%s` is not %s" % (key, kind.__name__), re)
@@ -88,7 +101,7 @@ def check_setup(header: Dict[str, Any], tasks: List[str], re: int) -> Dict[str, 
     described = task["input"]
     keys = _TOKENS_KEYS if described.get("kind") == "tokens" else _INPUT_KEYS
     _require_keys("the input of SETUP's task", described, keys, re)
-    networks.check(task, re)
+    networks.check(task, forms, re)
     return task
 
 

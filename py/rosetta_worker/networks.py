@@ -29,7 +29,7 @@ _FREE = {
     "dense": {"units"},
     "dropout": {"rate"},
     "embedding": {"vocabulary", "dimension"},
-    "gru": {"units", "form"},
+    "gru": {"units"},
 }
 
 _OPTIMISERS = {
@@ -38,7 +38,7 @@ _OPTIMISERS = {
 }
 
 
-def check(task: Dict[str, Any], re: int) -> None:
+def check(task: Dict[str, Any], forms: Dict[str, str], re: int) -> None:
     """Raise `WireError` unless `task` is the network of its name, whatever its sizes.
 
     A task of another name is its backend's own business.
@@ -46,18 +46,20 @@ def check(task: Dict[str, Any], re: int) -> None:
     if task["name"] not in _LAYERS:
         return
     try:
-        _check_layers(task, re)
+        _check_layers(task, forms, re)
         _check_training(task, re)
     except (KeyError, TypeError, AttributeError):
         raise WireError("bad_header", "SETUP's task lacks a key of a layer or the optimiser", re)
 
 
-def _check_layers(task: Dict[str, Any], re: int) -> None:
+def _check_layers(task: Dict[str, Any], forms: Dict[str, str], re: int) -> None:
     found = " ".join("%s:%s" % (layer["name"], layer["kind"]) for layer in task["layers"])
     if found != _LAYERS[task["name"]]:
         raise WireError("unsupported", "%s has other layers: %s" % (task["name"], found), re)
     for layer in task["layers"]:
-        fixed, free = _FIXED.get(layer["kind"], {}), _FREE.get(layer["kind"], set())
+        fixed, free = dict(_FIXED.get(layer["kind"], {})), _FREE.get(layer["kind"], set())
+        if layer["kind"] == "gru":
+            fixed["form"] = forms.get("gru", "cudnn")  # the one that HELLO declared
         for key, value in fixed.items():
             if layer.get(key, _DEFAULTS.get(key)) != value:
                 _not_computed("layer %s" % layer["name"], key, layer.get(key), re)

@@ -24,6 +24,8 @@ class Session:
         self._welcomed = False
         self._over = False
         self._tasks: Any = []
+        self._forms: Dict[str, str] = {}
+        self._forms: Dict[str, str] = {}
         self._setup: Optional[backends.Setup] = None
         self._network: Any = None
         self._idle_since = now_ns()
@@ -43,6 +45,7 @@ class Session:
     def run(self, hello: Header) -> int:
         """Greet with `hello`, serve until BYE or the end of the tape; returns the exit status."""
         self._tasks = hello["tasks"]
+        self._forms = hello.get("forms", {})
         self._send("HELLO", {}, **hello)
         while not self._over:
             frames = self._channel.receive()
@@ -159,7 +162,7 @@ class Session:
 
     def _read_setup(self, header: Header, arrays: Arrays) -> backends.Setup:
         re = header["id"]
-        task = backends.check_setup(header, self._tasks, re)
+        task = backends.check_setup(header, self._tasks, self._forms, re)
         if self._channel.live and header["threads"] != self._threads:
             sentence = "this process computes with %d threads; start it anew for %d"
             raise WireError("unsupported", sentence % (self._threads, header["threads"]), re)

@@ -82,6 +82,7 @@ def _header(data: bytes) -> Header:
         header = msgpack.unpackb(
             data,
             raw=False,
+            strict_map_key=False,  # a later version's maps may have keys that aren't text
             max_str_len=size,
             max_bin_len=size,
             max_array_len=size,

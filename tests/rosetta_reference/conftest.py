@@ -11,10 +11,10 @@ import pytest
 
 TASKS = Path(__file__).parents[2] / "protocol" / "tasks"
 
-# What is smaller than in the task file: a layer's own keys, and every parameter's shape.
+# What is smaller than in the task file: the input, a layer's own keys, every parameter's shape.
 SMALL: dict[str, dict[str, Any]] = {
     "mlp": {
-        "shape": [6],
+        "input": {"shape": [6]},
         "layers": {"fc1": {"units": 5}},
         "parameters": {
             "fc1.weight": [5, 6],
@@ -24,7 +24,7 @@ SMALL: dict[str, dict[str, Any]] = {
         },
     },
     "cnn": {
-        "shape": [3, 8, 8],
+        "input": {"shape": [3, 8, 8]},
         "layers": {
             "conv1": {"filters": 3},
             "conv2": {"filters": 2},
@@ -48,7 +48,7 @@ SMALL: dict[str, dict[str, Any]] = {
         },
     },
     "gru": {
-        "shape": [6],
+        "input": {"shape": [6], "vocabulary": 9},
         "layers": {"embedding": {"vocabulary": 9, "dimension": 4}, "gru": {"units": 3}},
         "parameters": {
             "embedding.weight": [9, 4],
@@ -79,7 +79,7 @@ def small_task(full_task) -> Callable[..., dict[str, Any]]:
 
     def shrink(name: str, gru_form: str = "cudnn") -> dict[str, Any]:
         task, small = full_task(name), copy.deepcopy(SMALL[name])
-        task["input"]["shape"] = small["shape"]
+        task["input"].update(small["input"])
         if gru_form == "classic":
             small["layers"]["gru"]["form"] = "classic"
             small["parameters"]["gru.bias"] = small["parameters"].pop("gru.bias_ih")
@@ -118,7 +118,7 @@ def draw_batch() -> Callable[..., tuple[np.ndarray, np.ndarray]]:
         if task["input"]["kind"] == "pixels":
             inputs = random.integers(0, 256, shape).astype(np.uint8)
         else:
-            inputs = random.integers(0, task["layers"][0]["vocabulary"], shape).astype(np.int32)
+            inputs = random.integers(0, task["input"]["vocabulary"], shape).astype(np.int32)
         return inputs, random.integers(0, task["classes"], size).astype(np.int32)
 
     return draw

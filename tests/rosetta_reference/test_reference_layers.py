@@ -113,14 +113,11 @@ def test_flatten_goes_through_channels_then_rows_then_columns():
     )
 
 
-def test_embedding_looks_rows_up_and_refuses_a_token_outside():
+def test_embedding_looks_rows_up():
     layer = Embedding("e", (2,), 5, 3, F8)
     table = fill(layer, np.random.default_rng(0))["e.weight"]
     y = layer.forward(np.array([[4, 0], [0, 0]], np.int32), training=True)
     np.testing.assert_array_equal(y, [[table[4], table[0]], [table[0], table[0]]])
-    for token in (-1, 5):
-        with pytest.raises(ValueError, match="outside 0 to 4"):
-            layer.forward(np.array([[0, token]], np.int32), training=True)
 
 
 def sigmoid(x):
@@ -236,9 +233,3 @@ def test_loss_does_not_overflow():
         loss, gradient = softmax_cross_entropy(logits, np.array([1, 0], np.int32))
     assert loss == 500.0
     np.testing.assert_array_equal(gradient, [[0.5, -0.5], [0, 0]])
-
-
-def test_loss_refuses_a_label_that_is_no_class():
-    for label in (-1, 3):
-        with pytest.raises(ValueError, match="outside 0 to 2"):
-            softmax_cross_entropy(np.zeros((1, 3)), np.array([label], np.int32))

@@ -223,7 +223,10 @@ def change_layer(index, **keys):
         ("mlp", change_layer(1, kind="swish"), r"layer relu1: kind 'swish' is unknown; .*'relu'"),
         ("mlp", change_layer(1, name="fc1"), "two layers are named fc1"),
         ("mlp", change_layer(2, units=9), r"shape \(9,\), but the task has 10 classes"),
-        ("cnn", change_layer(0, bias=False), r"layer conv1: .* unknown are \['bias'\]"),
+        ("cnn", change_layer(0, bias=False), r"layer conv1: bias = False is unsupported"),
+        ("cnn", change_layer(3, padding=1), r"layer pool1: padding = 1 is unsupported"),
+        ("cnn", change_layer(0, dilation=2), r"layer conv1: .* unknown are \['dilation'\]"),
+        ("mlp", change_layer(0, bias=True), r"layer fc1: .* unknown are \['bias'\]"),
         ("cnn", lambda task: task["layers"][0].pop("stride"), r"missing are \['stride'\]"),
         ("mlp", lambda task: task.pop("loss"), "loss None is unknown"),
         ("cnn", change_layer(0, padding="full"), "padding 'full' is unknown"),
@@ -241,6 +244,8 @@ def change_layer(index, **keys):
         ("mlp", lambda task: task["optimiser"].update(kind="lion"), "optimiser 'lion' is unknown"),
         ("mlp", lambda task: task.update(loss="hinge"), "loss 'hinge' is unknown"),
         ("mlp", lambda task: task["input"].update(kind="audio"), "input kind 'audio' is unknown"),
+        ("gru", lambda task: task["input"].pop("vocabulary"), "input's vocabulary is missing"),
+        ("gru", change_layer(0, vocabulary=8), "vocabulary of 8 is smaller than the input's of 9"),
     ],
 )
 def test_a_task_that_is_not_understood_is_refused(
@@ -253,23 +258,85 @@ def test_a_task_that_is_not_understood_is_refused(
         Network(task, values)
 
 
+def test_a_default_may_be_written_out(small_task, draw_parameters, draw_batch):
+    task, written = small_task("cnn"), small_task("cnn")
+    for layer in written["layers"]:
+        layer.update({"conv": {"bias": True}, "max_pool": {"padding": 0}}.get(layer["kind"], {}))
+    inputs, labels = draw_batch(task)
+    losses = {Network(t, draw_parameters(t)).train_step(inputs, labels) for t in (task, written)}
+    assert len(losses) == 1
+
+
+def test_pixels_without_a_scale_are_taken_as_they_are(small_task, draw_parameters, draw_batch):
+    bare, one = small_task("mlp"), small_task("mlp")
+    del bare["input"]["scale"]
+    one["input"]["scale"] = 1
+    inputs, _ = draw_batch(bare)
+    logits = [Network(task, draw_parameters(task)).predict(inputs) for task in (bare, one)]
+    np.testing.assert_array_equal(*logits)
+
+
 def test_an_integer_type_is_refused(make):
     with pytest.raises(ValueError, match="int32 is not a float type"):
         make("mlp", dtype=np.int32)
 
 
-def test_a_batch_that_does_not_fit_is_refused(make, draw_batch):
-    network, task = make("mlp")
+@pytest.mark.parametrize(
+    ("name", "spoil", "message"),
+    [
+        ("mlp", lambda x, y: (x.astype(np.float32), y), r"inputs must be uint8 .* not float32"),
+        ("mlp", lambda x, y: (x[:, :4], y), r"not uint8 of shape \(5, 4\)"),
+        ("mlp", lambda x, y: (x, y[:3]), "labels must be integers"),
+        ("mlp", lambda x, y: (x, y.astype(np.float32)), "labels must be integers"),
+        ("mlp", lambda x, y: (x, y + 10), "a label lies outside 0 to 9"),
+        ("mlp", lambda x, y: (x, y - 10), "a label lies outside 0 to 9"),
+        ("mlp", lambda x, y: (x[:0], y[:0]), "the batch is empty"),
+        ("gru", lambda x, y: (x.astype(np.float32), y), r"inputs must be int32 .* not float32"),
+        ("gru", lambda x, y: (x + 9, y), "a token lies outside 0 to 8"),
+        ("gru", lambda x, y: (x - 9, y), "a token lies outside 0 to 8"),
+    ],
+)
+def test_a_batch_that_does_not_fit_is_refused(name, spoil, message, make, draw_batch):
+    network, task = make(name)
+    good = draw_batch(task)
+    inputs, labels = spoil(*good)
+    before = network.parameters()
+    for method in (network.check, network.train_step, network.gradients):
+        with pytest.raises(ValueError, match=message):
+            method(inputs, labels)
+    for key, values in network.parameters().items():
+        np.testing.assert_array_equal(values, before[key])
+    network.check(*good)
+    network.train_step(*good)
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil", "message"),
+    [
+        ("mlp", lambda x: x.astype(np.float32), r"inputs must be uint8 .* not float32"),
+        ("mlp", lambda x: x[:, :4], r"not uint8 of shape \(5, 4\)"),
+        ("gru", lambda x: x + 9, "a token lies outside 0 to 8"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_not_predicted(name, spoil, message, make, draw_batch):
+    network, task = make(name)
+    inputs, _ = draw_batch(task)
+    for method in (network.check, network.predict):
+        with pytest.raises(ValueError, match=message):
+            method(spoil(inputs))
+
+
+@pytest.mark.parametrize(("name", "form"), NETWORKS)
+def test_a_trusting_network_computes_the_same_and_checks_nothing(
+    name, form, make, draw_batch, monkeypatch
+):
+    careful, task = make(name, form)
+    trusting, _ = make(name, form, trusting=True)
+    checked = []
+    monkeypatch.setattr(Network, "check", lambda network, *batch: checked.append(network))
     inputs, labels = draw_batch(task)
-    with pytest.raises(ValueError, match=r"inputs must be uint8 .* not float32"):
-        network.predict(inputs.astype(np.float32))
-    with pytest.raises(ValueError, match=r"not uint8 of shape \(5, 4\)"):
-        network.train_step(inputs[:, :4], labels)
-    with pytest.raises(ValueError, match="labels must be integers"):
-        network.train_step(inputs, labels[:3])
-    with pytest.raises(ValueError, match="labels must be integers"):
-        network.train_step(inputs, labels.astype(np.float32))
-    with pytest.raises(ValueError, match="a label lies outside 0 to 9"):
-        network.train_step(inputs, labels + 10)
-    with pytest.raises(ValueError, match="the batch is empty"):
-        network.train_step(inputs[:0], labels[:0])
+    for network in (careful, trusting):
+        network.gradients(inputs, labels)
+        network.train_step(inputs, labels)
+    np.testing.assert_array_equal(trusting.predict(inputs), careful.predict(inputs))
+    assert checked == [careful] * 3

@@ -89,6 +89,21 @@ def test_a_network_trains_predicts_and_returns_its_parameters(backend, name):
         assert (values != parameters[key]).any(), key
 
 
+@pytest.mark.parametrize("name", TASKS)
+def test_nothing_is_checked_while_the_clock_runs(backend, name, monkeypatch):
+    """The protocol's section 10: the runtime has checked the arrays, outside the timed region."""
+
+    def refuse(network, *batch):
+        raise AssertionError("checked again")
+
+    monkeypatch.setattr(rosetta_reference.Network, "check", refuse)
+    setup, parameters = make_setup(name)
+    network = backend.build(setup, parameters)
+    inputs, labels = make_batch(setup.task)
+    network.train_step(network.to_device(inputs, labels))
+    network.predict(inputs)
+
+
 def test_to_device_copies_nothing(backend):
     setup, parameters = make_setup("mlp")
     inputs, labels = make_batch(setup.task)

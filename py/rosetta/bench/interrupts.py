@@ -1,14 +1,15 @@
-"""Ctrl-C and SIGTERM, taken only where nothing is half done."""
+"""Ctrl-C, SIGTERM and a closed terminal: each ends a run, and where nothing is half done."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 from rosetta.coordinator import Router
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
@@ -19,13 +20,22 @@ def orderly(router: Router) -> Iterator[None]:
     it, or in the middle of a record. Further signals change nothing: what follows the first is the
     clean-up, whose time is bounded.
     """
+    with _handled_by(lambda number, frame: router.interrupt()):
+        yield
 
-    def ask(number: int, frame: object) -> None:
-        router.interrupt()
 
-    before = {number: signal.signal(number, ask) for number in _SIGNALS}
+@contextmanager
+def at_once() -> Iterator[None]:
+    """While this lasts, SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does."""
+    with _handled_by(signal.default_int_handler):
+        yield
+
+
+@contextmanager
+def _handled_by(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in _SIGNALS}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, handler_before in before.items():
+            signal.signal(number, handler_before)

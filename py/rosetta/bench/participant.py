@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from rosetta.bench.plan import TaskPlan
 from rosetta.coordinator import Session, WorkerFailureError
 from rosetta.protocol.messages import Ready, Result
-from rosetta.results import Evaluation, Row, Step, median_and_mad
+from rosetta.results import Evaluation, Phase, Row, Step, median_and_mad
 from rosetta.results.records import RowStatus
 from rosetta.workers import Worker
 
@@ -21,7 +21,8 @@ class Participant:
 
     worker: Worker
     session: Session | None = None
-    status: RowStatus = "interrupted"
+    status: RowStatus | None = None
+    """None as long as it takes part."""
     reason: str | None = None
     ready: Ready | None = None
     steps: int = 0
@@ -32,6 +33,7 @@ class Participant:
     step_ns: array[int] = field(default_factory=lambda: array("q"))
     copy_ns: array[int] = field(default_factory=lambda: array("q"))
     wait_ns: array[int] = field(default_factory=lambda: array("q"))
+    """Without the first step of each turn, which waited for the others' turns."""
     evaluations: list[Evaluation] = field(default_factory=list)
 
     @property
@@ -41,8 +43,8 @@ class Participant:
 
     @property
     def running(self) -> bool:
-        """It takes part still: neither failed nor done."""
-        return self.session is not None and self.status == "interrupted"
+        """It takes part: it was started, and has neither failed nor finished."""
+        return self.session is not None and self.status is None
 
     def failed(self, failure: WorkerFailureError) -> None:
         """It can't go on; what it did so far is kept."""
@@ -52,8 +54,8 @@ class Participant:
         """It never started."""
         self.status, self.reason = "skipped", reason
 
-    def add(self, step: Step, result: Result) -> None:
-        """Count one step."""
+    def add(self, step: Step, result: Result, *, opens_turn: bool) -> None:
+        """Count one step; `opens_turn` for the first one after other workers had theirs."""
         self.steps += 1
         self.final_loss = step.loss
         if step.phase == "first":
@@ -62,7 +64,8 @@ class Participant:
             self.work_ns[step.block].append(result.copy_ns + result.step_ns)
             self.step_ns.append(result.step_ns)
             self.copy_ns.append(result.copy_ns)
-            self.wait_ns.append(result.wait_ns)
+            if not opens_turn:
+                self.wait_ns.append(result.wait_ns)
 
     def row(self, plan: TaskPlan, device: str, threads: int) -> Row:
         """The row as it stands now; ratios come later, when all rows are there."""
@@ -77,7 +80,7 @@ class Participant:
             data=plan.dataset.label,
             device=hello.device if hello else device,
             threads=self.ready.threads if self.ready else threads,
-            status=self.status,
+            status=self.status or "interrupted",
             reason=self.reason,
             harness=self.worker.harness,
             steps=self.steps,
@@ -103,13 +106,13 @@ class Participant:
         )
 
 
-def step_record(task: str, worker: str, result: Result, *, block: int, phase: str) -> Step:
+def step_record(task: str, worker: str, result: Result, *, block: int, phase: Phase) -> Step:
     """A RESULT as one line of `steps.jsonl`."""
     return Step(
         task=task,
         worker=worker,
         step=result.step,
-        phase=phase,  # type: ignore[arg-type]
+        phase=phase,
         block=block,
         loss=result.loss if math.isfinite(result.loss) else None,
         wait_ns=result.wait_ns,

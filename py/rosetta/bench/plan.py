@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rosetta import tasks
 from rosetta.coordinator import Deadlines
 from rosetta.datasets import Dataset
 from rosetta.errors import UserError
-from rosetta.tasks import Task
+from rosetta.tasks import Order, Task
 from rosetta.workers import Worker
 
 DEFAULT_WARMUP = 5
-DEFAULT_BLOCK = 10
+LONGEST_BLOCK = 10
+ENOUGH_BLOCKS = 10
 QUICK_TEST_SAMPLES = 512
 
 
@@ -25,17 +25,16 @@ class TaskPlan:
 
     task: Task
     dataset: Dataset
+    order: Order
+    """Which samples make up which step."""
     steps: int
     """Steps in all: the first, the warm-up and the timed ones."""
     epochs: int | None
     """Number of epochs when the run is counted in epochs; then accuracy is taken after each."""
+    block: int
+    """Steps of one turn."""
     test_samples: int
     """Test samples that accuracy is computed from."""
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Steps of one epoch."""
-        return len(self.dataset.train) // self.task.training.batch_size
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,6 @@ class Plan:
     threads: int
     device: str
     warmup: int = DEFAULT_WARMUP
-    block: int = DEFAULT_BLOCK
     credit: int = 2
     bind: str | None = None
     baseline: str | None = None
@@ -69,17 +67,20 @@ def plan_task(
     task: Task,
     dataset: Dataset,
     *,
+    seed: int,
     steps: int | None,
     epochs: int | None,
     quick: bool,
     warmup: int,
+    block: int | None,
     test_samples: int | None,
 ) -> TaskPlan:
     """Decide how long to train: `steps` timed steps, or `epochs`, or what the task file says.
 
-    Raises `UserError` where that can't be done with the data at hand.
+    A block has ten steps, or fewer where that would make fewer than ten blocks: intervals are
+    computed from whole blocks. Raises `UserError` where the plan doesn't fit the data at hand.
     """
-    order = tasks.Order(len(dataset.train), task.training.batch_size, task.seed)
+    order = Order(len(dataset.train), task.training.batch_size, seed)
     counted = steps if steps is not None else task.bench.steps if quick and not epochs else None
     if counted is not None:
         total, whole = 1 + warmup + counted, None
@@ -91,5 +92,14 @@ def plan_task(
                 f"{whole} epochs of {task.name} are {total} steps, and the first {1 + warmup} "
                 "aren't timed: ask for more epochs, or a smaller --batch-size or --warmup"
             )
+    timed = total - 1 - warmup
     wanted = test_samples or (QUICK_TEST_SAMPLES if whole is None else len(dataset.test))
-    return TaskPlan(task, dataset, total, whole, min(wanted, len(dataset.test)))
+    return TaskPlan(
+        task=task,
+        dataset=dataset,
+        order=order,
+        steps=total,
+        epochs=whole,
+        block=block or max(1, min(LONGEST_BLOCK, timed // ENOUGH_BLOCKS)),
+        test_samples=min(wanted, len(dataset.test)),
+    )

@@ -20,8 +20,13 @@ from rosetta.errors import one_line
 from rosetta.results import Row, Step
 
 PLAIN_INTERVAL = 10.0
+"""Seconds between two lines about a worker."""
+
 LIVE_INTERVAL = 0.5
-"""Seconds between two lines about a worker, and between two drawings of the bars."""
+"""Seconds between two drawings of the bars, while no worker computes."""
+
+LONG_TURN = 3.0
+"""Seconds after which the bars are drawn even though a worker computes."""
 
 
 class Reporter(Protocol):
@@ -39,6 +44,9 @@ class Reporter(Protocol):
     def step(self, worker: str, step: Step, samples_per_s: float) -> None:
         """A worker has done a step."""
 
+    def rest(self) -> None:
+        """A turn is over: nobody computes, and what is done now slows nobody down."""
+
     def end(self, rows: list[Row]) -> None:
         """The task is over."""
 
@@ -51,8 +59,8 @@ def reporter(console: Console) -> Reporter:
 class LiveReporter:
     """A bar per worker: step, loss, samples/s, time left.
 
-    Drawn only when something has happened, and twice a second at most: a thread that redraws on
-    its own would take its time from the worker whose clock runs.
+    Drawn between turns: a drawing takes milliseconds, and a thread that draws whenever it likes
+    would take them from the worker whose clock runs.
     """
 
     def __init__(self, console: Console) -> None:
@@ -90,13 +98,19 @@ class LiveReporter:
         if self._bars and worker in self._ids:
             words = f"loss {_loss(step)}  {samples_per_s:,.0f} samples/s"
             self._bars.update(self._ids[worker], advance=1, words=words)
-            if time.monotonic() - self._drawn > LIVE_INTERVAL:
-                self._draw()
+            self._draw_after(LONG_TURN)
+
+    def rest(self) -> None:
+        self._draw_after(LIVE_INTERVAL)
 
     def end(self, rows: list[Row]) -> None:
         if self._bars:
             self._bars.stop()
             self._bars = None
+
+    def _draw_after(self, seconds: float) -> None:
+        if time.monotonic() - self._drawn > seconds:
+            self._draw()
 
     def _draw(self) -> None:
         if self._bars:
@@ -139,6 +153,9 @@ class PlainReporter:
             f"{samples_per_s:,.0f} samples/s, {left:.0f} s left",
             indent=2,
         )
+
+    def rest(self) -> None:
+        pass  # lines are few enough to be written when they come
 
     def end(self, rows: list[Row]) -> None:
         for row in rows:

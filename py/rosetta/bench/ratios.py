@@ -40,3 +40,14 @@ def with_ratios(
             row = msgspec.structs.replace(row, ratio=ratio.value, ratio_interval=interval)
         result.append(row)
     return result
+
+
+def why_no_ratios(rows: Sequence[Row], baseline: str | None) -> list[str]:
+    """A sentence where the baseline has no row to compare with, though others have."""
+    if baseline is None or len([row for row in rows if row.status == "ok"]) == 0:
+        return []
+    return [
+        f"{row.task}: no ratios, since the baseline {baseline} is {row.status}"
+        for row in rows
+        if row.worker == baseline and row.status != "ok"
+    ]

@@ -2,190 +2,109 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-import subprocess
 import tempfile
-from importlib import metadata
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-import msgspec
-
-from rosetta import environments, machine
-from rosetta.bench import conditions
+from rosetta import environments
+from rosetta.bench import record
+from rosetta.bench.context import Context
 from rosetta.bench.interrupts import orderly
 from rosetta.bench.plan import Plan, TaskPlan
 from rosetta.bench.progress import Reporter
-from rosetta.bench.ratios import with_ratios
+from rosetta.bench.ratios import why_no_ratios, with_ratios
 from rosetta.bench.task_run import TaskRun
 from rosetta.coordinator import Router
 from rosetta.environments import EnvironmentUnavailable
-from rosetta.environments.state import lock_digest
-from rosetta.protocol import VERSION
+from rosetta.errors import UserError
 from rosetta.report import markdown
-from rosetta.results import Row, Run, RunDirectory, Summary
-from rosetta.workers import CHECKOUT, Worker
+from rosetta.results import Row, RunDirectory, Summary
 
 
 def run(plan: Plan, reporter: Reporter) -> Summary:
     """Carry out `plan` and return its summary, which is in the run directory too.
 
     Ctrl-C ends it early: the summary then says `interrupted` and what is missing. `UserError` is
-    raised before anything is started or written where the plan can't be carried out at all.
+    raised before anything is made or started where the plan can't be carried out at all.
     """
-    unavailable = _make_environments(plan, reporter)
     router = Router(plan.bind)
     scratch = Path(tempfile.mkdtemp(prefix="rosetta-run-"))
     try:
-        with RunDirectory(plan.out) as directory, orderly(router):
-            return _Recorder(plan, reporter, router, directory, scratch, unavailable).run()
+        with RunDirectory(plan.out) as directory:
+            return _Run(Context(plan, router, directory, reporter, scratch, {})).run()
     finally:
         router.close()
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _make_environments(plan: Plan, reporter: Reporter) -> dict[str, str]:
-    """Worker → why it has no environment."""
-    unavailable = {}
-    for worker in plan.workers:
-        if worker.name in plan.joining:
-            continue
-        try:
-            environments.ensure(worker, reporter.note)
-        except EnvironmentUnavailable as error:
-            unavailable[worker.name] = str(error)
-            reporter.note(f"{worker.name} is skipped: {error}")
-    return unavailable
+class _Run:
+    """Goes through the tasks, and keeps `run.json` and the summary up to date meanwhile."""
 
-
-class _Recorder:
-    """Runs the tasks and keeps `run.json` and the summary up to date while they go on."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        reporter: Reporter,
-        router: Router,
-        directory: RunDirectory,
-        scratch: Path,
-        unavailable: dict[str, str],
-    ) -> None:
-        self._plan = plan
-        self._reporter = reporter
-        self._router = router
-        self._directory = directory
-        self._scratch = scratch
-        self._unavailable = unavailable
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._plan = context.plan
+        self._record = record.describe(context.plan)
         self._rows: list[Row] = []
-        self._hellos: dict[str, Any] = {}
+        self._notes = list(context.plan.notes)
 
     def run(self) -> Summary:
-        self._write_run()
-        self._write("running", missing=[t.task.name for t in self._plan.tasks])
-        for position, task in enumerate(self._plan.tasks):
-            task_run = TaskRun(
-                self._plan,
-                task,
-                self._router,
-                self._directory,
-                self._reporter,
-                self._scratch,
-                self._unavailable,
-            )
+        self._context.directory.write_run(self._record)
+        left = list(self._plan.tasks)
+        self._write("running", left)
+        try:
+            self._make_environments()
+            with orderly(self._context.router):
+                while left:
+                    self._run_task(left[0])
+                    left.pop(0)
+                    self._write("running", left)
+        except KeyboardInterrupt:
+            return self._write("interrupted", left)
+        except BaseException:
+            # A full disk, for instance: what can still be written is, and the cause goes on.
+            with contextlib.suppress(UserError):
+                self._write("interrupted", left)
+            raise
+        return self._write("complete", left)
+
+    def _make_environments(self) -> None:
+        for worker in self._plan.workers:
+            if worker.name in self._plan.joining:
+                continue
             try:
-                task_run.run()
-            except KeyboardInterrupt:
-                self._finish(task_run, task)
-                missing = [t.task.name for t in self._plan.tasks[position:]]
-                return self._write("interrupted", missing)
-            self._finish(task_run, task)
-            self._write("running", missing=[t.task.name for t in self._plan.tasks[position + 1 :]])
-        return self._write("complete", missing=[])
+                environments.ensure(worker, self._context.reporter.note)
+            except EnvironmentUnavailable as error:
+                self._context.unavailable[worker.name] = str(error)
+                self._context.reporter.note(f"{worker.name} is skipped: {error}")
 
-    def _finish(self, task_run: TaskRun, task: TaskPlan) -> None:
-        for participant in task_run.participants:
-            if participant.session and participant.session.hello:
-                hello = msgspec.to_builtins(participant.session.hello)
-                hello.pop("key")
-                self._hellos[participant.name] = hello
-        self._rows += with_ratios(task_run.rows(), task_run.participants, self._plan.baseline)
-        self._write_run()
+    def _run_task(self, task: TaskPlan) -> None:
+        task_run = TaskRun(self._context, task)
+        try:
+            task_run.run()
+        finally:
+            participants = task_run.participants
+            for participant in participants:
+                if participant.session and participant.session.hello:
+                    record.add_hello(self._record, participant.name, participant.session.hello)
+            rows = with_ratios(task_run.rows(), participants, self._plan.baseline)
+            self._rows += rows
+            self._notes += why_no_ratios(rows, self._plan.baseline)
+            with contextlib.suppress(UserError):  # the summary's own write tells
+                self._context.directory.write_run(self._record)
 
-    def _write(self, state: Any, missing: list[str]) -> Summary:
+    def _write(
+        self, state: Literal["running", "complete", "interrupted"], left: Sequence[TaskPlan]
+    ) -> Summary:
         summary = Summary(
             run=self._plan.run,
             state=state,
             baseline=self._plan.baseline,
-            notes=list(self._plan.notes),
-            missing=missing,
+            notes=self._notes,
+            missing=[task.task.name for task in left],
             rows=self._rows,
         )
-        self._directory.write_summary(summary, markdown(summary))
+        self._context.directory.write_summary(summary, markdown(summary))
         return summary
-
-    def _write_run(self) -> None:
-        plan = self._plan
-        self._directory.write_run(
-            Run(
-                run=plan.run,
-                rosetta=metadata.version("rosetta-bench"),
-                revision=revision(),
-                protocol=VERSION,
-                started=plan.started,
-                command=list(plan.command),
-                options=plan.options,
-                tasks={t.task.name: _task_record(t) for t in plan.tasks},
-                data={t.task.name: _data_record(t) for t in plan.tasks},
-                workers={w.name: self._worker_record(w) for w in plan.workers},
-                environment=conditions.variables(plan.threads),
-                machine=machine.describe(),
-            )
-        )
-
-    def _worker_record(self, worker: Worker) -> dict[str, Any]:
-        return {
-            "status": worker.status,
-            "python": worker.environment.python,
-            "lock_sha256": lock_digest(worker),
-            "hello": self._hellos.get(worker.name),
-        }
-
-
-def revision() -> str | None:
-    """Git revision of the checkout, with `+` when files differ from it; None outside git."""
-    try:
-        described = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--abbrev=12"],
-            cwd=CHECKOUT,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return described.stdout.strip() or None
-
-
-def _task_record(plan: TaskPlan) -> dict[str, Any]:
-    return {
-        "sha256": plan.task.digest(),
-        "steps": plan.steps,
-        "epochs": plan.epochs,
-        "test_samples": plan.test_samples,
-        "content": plan.task.to_wire(),
-    }
-
-
-def _data_record(plan: TaskPlan) -> dict[str, Any]:
-    source = plan.dataset.source
-    return {
-        "name": plan.dataset.name,
-        "label": plan.dataset.label,
-        "train_samples": len(plan.dataset.train),
-        "test_samples": len(plan.dataset.test),
-        "kind": source.kind,
-        "path": source.path,
-        "sha256": dict(source.sha256),
-        "warnings": list(source.warnings),
-    }

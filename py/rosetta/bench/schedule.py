@@ -54,11 +54,13 @@ def phase(step: int, warmup: int) -> Phase:
 
 
 def turns(participants: Sequence[T], block: int, seed: int) -> list[T]:
-    """The order of turns in a block: a seeded shuffle that is rotated by one with every block.
+    """The order of turns in a block: a seeded shuffle, rotated, and in odd blocks reversed.
 
-    So each participant is first, second, … equally often, and a machine that gets slower over a
-    block is slower for all of them alike.
+    Over twice as many blocks as there are participants each is first, second, … equally often, so
+    that a machine that gets slower over a block is slower for all alike; the reversal keeps one
+    from always following the same other, whose threads and caches it meets.
     """
     shuffled = [participants[i] for i in np.random.default_rng(seed).permutation(len(participants))]
-    shift = block % max(1, len(shuffled))
-    return shuffled[shift:] + shuffled[:shift]
+    shift = block // 2 % max(1, len(shuffled))
+    rotated = shuffled[shift:] + shuffled[:shift]
+    return rotated[::-1] if block % 2 else rotated

@@ -6,11 +6,10 @@ import itertools
 from pathlib import Path
 
 from rosetta import tasks
-from rosetta.coordinator import prepare_batch
+from rosetta.coordinator import prepare_batch, prepare_setup
 from rosetta.datasets import Split
 from rosetta.protocol import VERSION, encode
-from rosetta.protocol.frames import describe
-from rosetta.protocol.messages import Bye, End, Setup, Welcome
+from rosetta.protocol.messages import Bye, End, Welcome
 from rosetta.protocol.tape import FROM_COORDINATOR, TapeWriter
 from rosetta.tasks import Task
 
@@ -26,16 +25,10 @@ def make_tape(path: Path, task: Task, train: Split, *, steps: int, seed: int, th
     with TapeWriter(path) as tape:
         welcome = Welcome(id=next(numbers), re=0, protocol=VERSION, credit=1, reconnect_ns=0)
         tape.write(FROM_COORDINATOR, encode(welcome))
-        setup = Setup(
-            id=next(numbers),
-            task=task.to_wire(),
-            batch_size=task.training.batch_size,
-            seed=seed,
-            dropout=True,
-            threads=threads,
-            arrays=describe(parameters),
+        setup = prepare_setup(
+            next(numbers), task, parameters, seed=seed, dropout=True, threads=threads
         )
-        tape.write(FROM_COORDINATOR, encode(setup, parameters))
+        tape.write(FROM_COORDINATOR, setup.frames)
         for step in range(steps):
             rows = order.rows(step)
             batch = prepare_batch(next(numbers), step, train.inputs[rows], train.labels[rows])

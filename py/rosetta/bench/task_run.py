@@ -1,66 +1,58 @@
-"""One task of a run: start the workers, train them block by block in turn, examine them."""
+"""One task of a run: start the workers, train them block by block in turn, evaluate them."""
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rosetta import environments, tasks
 from rosetta.bench import conditions, schedule
-from rosetta.bench.accuracy import Examination
+from rosetta.bench.context import Context
+from rosetta.bench.evaluation import Evaluator
 from rosetta.bench.participant import Participant, step_record
-from rosetta.bench.plan import Plan, TaskPlan
-from rosetta.bench.progress import Reporter
+from rosetta.bench.plan import TaskPlan
 from rosetta.coordinator import (
     PreparedMessage,
     Process,
-    Router,
     Session,
     WorkerFailureError,
-    connection_file,
     prepare_batch,
 )
 from rosetta.protocol.messages import Result
-from rosetta.results import Evaluation, Row, RunDirectory
+from rosetta.results import Evaluation, Row
+
+JOIN_SECONDS = 600.0
+"""How long to wait for a worker that somebody starts by hand, its environment included."""
 
 
 class TaskRun:
     """Drives every worker through one task. Processes are fresh for each task."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        task: TaskPlan,
-        router: Router,
-        directory: RunDirectory,
-        reporter: Reporter,
-        scratch: Path,
-        unavailable: dict[str, str],
-    ) -> None:
-        self.participants = [Participant(worker) for worker in plan.workers]
-        self._plan = plan
+    def __init__(self, context: Context, task: TaskPlan) -> None:
+        self.participants = [Participant(worker) for worker in context.plan.workers]
+        self._context = context
+        self._plan = context.plan
         self._task = task
-        self._router = router
-        self._directory = directory
-        self._reporter = reporter
-        self._scratch = scratch
-        self._unavailable = unavailable
         self._connection_files: list[Path] = []
 
     def run(self) -> None:
         """Run the task. On any exception, Ctrl-C included, no process is left behind."""
-        running = [p for p in self.participants if not self._skip(p)]
+        chosen = [p for p in self.participants if not self._skip(p)]
         name, label = self._task.task.name, self._task.dataset.label
-        self._reporter.begin(name, label, [p.name for p in running], self._task.steps)
+        reporter = self._context.reporter
+        reporter.begin(name, label, [p.name for p in chosen], self._task.steps)
         try:
-            self._start(running)
+            self._start(chosen)
+            self._greet()
+            self._set_up()
             self._train()
-            self._part()
+            self._say_bye()
         finally:
-            for participant in running:
-                self._close(participant)
-            self._reporter.end(self.rows())
+            self._close(chosen)
+            reporter.end(self.rows())
 
     def rows(self) -> list[Row]:
         """The rows as they stand now."""
@@ -71,155 +63,169 @@ class TaskRun:
 
     def _skip(self, participant: Participant) -> bool:
         task, worker = self._task.task, participant.worker
+        unavailable = self._context.unavailable
         if task.name not in worker.tasks:
             participant.skipped(f"has no task {task.name}: it has {', '.join(worker.tasks)}")
-        elif worker.name in self._unavailable:
-            participant.skipped(self._unavailable[worker.name])
+        elif worker.name in unavailable:
+            participant.skipped(unavailable[worker.name])
         return participant.status == "skipped"
 
-    def _start(self, running: list[Participant]) -> None:
-        """Start all processes, so that imports overlap; then greet and set up one by one."""
-        since = time.monotonic()
-        for participant in running:
-            with _recording(participant):
-                participant.session = self._launch(participant)
-        parameters = tasks.initial_parameters(self._task.task, self._plan.seed)
-        for participant in self._still_running():
-            with _recording(participant):
-                session = _session(participant)
-                session.await_hello(since)
-                self._reporter.state(participant.name, "building the network")
-                participant.ready = session.setup(
-                    self._task.task,
-                    parameters,
-                    seed=self._plan.seed,
-                    dropout=True,
-                    threads=self._plan.threads,
-                )
+    def _start(self, chosen: list[Participant]) -> None:
+        """Start all processes before waiting for any, so that the imports overlap."""
+        for participant in chosen:
+            with _recording_failure(participant):
+                self._launch(participant)
 
-    def _launch(self, participant: Participant) -> Session:
+    def _launch(self, participant: Participant) -> None:
         plan, worker = self._plan, participant.worker
-        session = Session(
-            self._router, worker.name, plan.run, deadlines=plan.deadlines, credit=plan.credit
-        )
         joins = worker.name in plan.joining
-        folder = self._directory.path if joins else self._scratch
-        file = folder / f"{worker.name}.{self._task.task.name}.connection.json"
-        connection_file.write(
-            file,
-            endpoint=self._router.endpoint,
-            run=plan.run,
-            key=session.key,
-            worker=worker.name,
+        deadlines = plan.deadlines
+        if joins:
+            deadlines = dataclasses.replace(deadlines, start=max(deadlines.start, JOIN_SECONDS))
+        session = participant.session = Session(
+            self._context.router,
+            worker.name,
+            plan.run,
             device=plan.device,
             threads=plan.threads,
+            deadlines=deadlines,
+            credit=plan.credit,
         )
+        name = f"{worker.name}.{self._task.task.name}"
+        folder = self._context.directory.path if joins else self._context.scratch
+        file = folder.resolve() / f"{name}.connection.json"
+        session.write_connection_file(file)
         self._connection_files.append(file)
         if joins:
             command = f"rosetta worker {worker.name} --connect {file}"
-            self._reporter.state(worker.name, f"waiting for you to start it: {command}")
-            return session
+            self._context.reporter.note(f"{worker.name} waits for you to start it: {command}")
+            return
         python = environments.status(worker).python
         assert python is not None  # a worker without an environment was skipped
+        working_folder = self._context.scratch / name
+        working_folder.mkdir()
         session.process = Process(
             worker.command(python, file),
             environments.clean_environment(conditions.variables(plan.threads)),
-            self._directory.log(worker.name),
-            self._scratch,
+            self._context.directory.log(worker.name),
+            working_folder,
         )
-        return session
+
+    def _greet(self) -> None:
+        """Wait until all are there: what follows is timed, and imports would disturb it."""
+        since = time.monotonic()
+        for participant in self._running():
+            with _recording_failure(participant):
+                _session(participant).await_hello(since)
+
+    def _set_up(self) -> None:
+        parameters = tasks.initial_parameters(self._task.task, self._plan.seed)
+        for participant in self._running():
+            self._context.reporter.state(participant.name, "building the network")
+            with _recording_failure(participant):
+                participant.ready = _session(participant).setup(
+                    self._task.task, parameters, seed=self._plan.seed, dropout=True
+                )
 
     # --- training ---------------------------------------------------------------------------------
 
     def _train(self) -> None:
         plan, task = self._plan, self._task
-        data, batch_size = task.dataset, task.task.training.batch_size
-        order = tasks.Order(len(data.train), batch_size, plan.seed)
-        examination = Examination(
-            data.test, samples=task.test_samples, batch_size=batch_size, seed=plan.seed
+        evaluator = Evaluator(
+            task.dataset.test,
+            samples=task.test_samples,
+            batch_size=task.task.training.batch_size,
+            seed=plan.seed,
         )
-        epoch = task.steps_per_epoch if task.epochs else None
-        for block in schedule.blocks(task.steps, warmup=plan.warmup, size=plan.block, epoch=epoch):
+        epoch = task.order.steps_per_epoch if task.epochs else None
+        for block in schedule.blocks(task.steps, warmup=plan.warmup, size=task.block, epoch=epoch):
             # Gathered and encoded before anybody's clock runs, once for all workers.
-            batches = [self._batch(order, step) for step in block.steps]
-            # Only those that run take turns: whoever came after an absent one would be first twice.
-            running = list(self._still_running())
-            for participant in schedule.turns(running, block.number, plan.seed):
-                with _recording(participant):
-                    self._train_block(participant, block, batches)
+            batches = [self._batch(step) for step in block.steps]
+            for participant in schedule.turns(list(self._running()), block.number, plan.seed):
+                with _recording_failure(participant):
+                    self._take_turn(participant, block, batches)
                     if block.evaluate:
-                        self._examine(participant, examination, block)
+                        self._evaluate(participant, evaluator, block)
 
-    def _batch(self, order: tasks.Order, step: int) -> PreparedMessage:
-        rows, train = order.rows(step), self._task.dataset.train
+    def _batch(self, step: int) -> PreparedMessage:
+        rows, train = self._task.order.rows(step), self._task.dataset.train
         inputs, labels = train.inputs[rows], train.labels[rows]
-        return prepare_batch(self._router.next_id(), step, inputs, labels)
+        return prepare_batch(self._context.router.next_id(), step, inputs, labels)
 
-    def _train_block(
+    def _take_turn(
         self, participant: Participant, block: schedule.Block, batches: list[PreparedMessage]
     ) -> None:
         task = self._task.task
+        session = _session(participant)
 
-        def took(result: Result) -> None:
+        def on_result(result: Result) -> None:
+            # The worker computes its next step meanwhile: only what must not be lost is done here.
             phase = schedule.phase(result.step, self._plan.warmup)
             step = step_record(task.name, participant.name, result, block=block.number, phase=phase)
-            self._directory.add_step(step)
-            participant.add(step, result)
+            self._context.directory.add_step(step)
+            participant.add(step, result, opens_turn=result.step == block.start)
             work_ns = max(1, result.copy_ns + result.step_ns)
             speed = task.training.batch_size * 1e9 / work_ns
-            self._reporter.step(participant.name, step, speed)
+            self._context.reporter.step(participant.name, step, speed)
 
-        _session(participant).train(batches, took)
+        session.train(batches, on_result)
+        _sample_memory(session)
+        self._context.reporter.rest()
 
-    def _examine(
-        self, participant: Participant, examination: Examination, block: schedule.Block
+    def _evaluate(
+        self, participant: Participant, evaluator: Evaluator, block: schedule.Block
     ) -> None:
-        self._reporter.state(participant.name, "predicting the test set")
-        accuracy = examination.accuracy(_session(participant), self._task.task.classes)
-        samples = len(examination.labels)
+        self._context.reporter.state(participant.name, "predicting the test set")
+        accuracy = evaluator.accuracy(_session(participant), self._task.task.classes)
+        samples = len(evaluator.labels)
         participant.evaluations.append(
             Evaluation(after_step=block.stop, samples=samples, accuracy=accuracy)
         )
         words = f"accuracy {accuracy:.3f} on {samples:,} test samples after step {block.stop}"
-        self._reporter.state(participant.name, words)
+        self._context.reporter.state(participant.name, words)
 
     # --- after ------------------------------------------------------------------------------------
 
-    def _part(self) -> None:
-        for participant in self._still_running():
-            with _recording(participant):
+    def _say_bye(self) -> None:
+        for participant in self._running():
+            with _recording_failure(participant):
                 session = _session(participant)
-                session.sample_memory()
+                _sample_memory(session)
                 session.end()
                 session.bye()
                 participant.status = "ok"
+                if session.process and session.process.exit_status():
+                    participant.reason = f"{session.process.exit_reason()} (after BYE)"
 
-    def _close(self, participant: Participant) -> None:
-        if participant.session:
-            participant.session.close()
-        while self._connection_files:
-            self._connection_files.pop().unlink(missing_ok=True)
+    def _close(self, chosen: list[Participant]) -> None:
+        sessions = [p.session for p in chosen if p.session]
+        for session in sessions:  # all are asked before any is waited for
+            if session.process:
+                session.process.terminate()
+        for session in sessions:
+            session.close()
+        for file in self._connection_files:
+            file.unlink(missing_ok=True)
 
-    def _still_running(self) -> Iterator[Participant]:
+    def _running(self) -> Iterator[Participant]:
         return (p for p in self.participants if p.running)
 
 
-class _recording:  # noqa: N801 - reads as a verb where it is used
-    """Turns a worker's failure into its row's status; everything else passes through."""
+@contextmanager
+def _recording_failure(participant: Participant) -> Iterator[None]:
+    """A worker's failure becomes its row's status; everything else passes through."""
+    try:
+        yield
+    except WorkerFailureError as failure:
+        participant.failed(failure)
+        if participant.session:
+            participant.session.close()
 
-    def __init__(self, participant: Participant) -> None:
-        self._participant = participant
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, WorkerFailureError):
-            return False
-        self._participant.failed(error)
-        if self._participant.session:
-            self._participant.session.close()
-        return True
+def _sample_memory(session: Session) -> None:
+    """Between turns: looking through all processes takes a millisecond."""
+    if session.process:
+        session.process.sample_memory()
 
 
 def _session(participant: Participant) -> Session:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import sys
 
 import typer
 
 from rosetta.cli import bench, data, doctor, env, table, worker, workers
-from rosetta.errors import UserError
+from rosetta.errors import UserError, one_line
+
+_SHORTAGES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""What a disk runs into, wherever something is written."""
 
 app = typer.Typer(
     name="rosetta",
@@ -37,13 +41,18 @@ def main() -> None:
     except UserError as error:
         _complain(str(error))
         sys.exit(2)
-    except (KeyboardInterrupt, typer.Abort):
-        _complain("interrupted")
-        sys.exit(130)
     except BrokenPipeError:  # somebody piped us into `head`
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:
+        if error.errno not in _SHORTAGES:
+            raise
+        _complain(f"{error.filename or 'a file'} can't be written: {error.strerror}")
+        sys.exit(2)
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("interrupted")
+        sys.exit(130)
 
 
 def _complain(sentence: str) -> None:
-    print("rosetta: " + " ".join(sentence.split()), file=sys.stderr)
+    print("rosetta: " + one_line(sentence), file=sys.stderr)

@@ -11,9 +11,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from rosetta import report, tasks, workers
-from rosetta.bench import Plan, run
-from rosetta.bench.plan import DEFAULT_BLOCK, DEFAULT_WARMUP, plan_task
+from rosetta import machine, report, tasks, workers
+from rosetta.bench import Plan, interrupts, run
+from rosetta.bench.plan import DEFAULT_WARMUP, plan_task
 from rosetta.bench.progress import reporter
 from rosetta.cli import options
 from rosetta.coordinator import Deadlines
@@ -42,7 +42,9 @@ def command(
     data_dir: Annotated[list[str] | None, typer.Option(help=options.DATA_DIR_HELP)] = None,
     download: Annotated[bool, typer.Option(help="Fetch data sets that are missing")] = True,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Samples of a batch")] = None,
-    learning_rate: Annotated[float | None, typer.Option(min=0, help="Learning rate")] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(min=0, max=1e6, help="Learning rate")
+    ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=2**31 - 1, help="Of parameters, batches and dropout")
     ] = 1,
@@ -51,7 +53,10 @@ def command(
     warmup: Annotated[int, typer.Option(min=0, help="Steps after the first that aren't timed")] = (
         DEFAULT_WARMUP
     ),
-    block: Annotated[int, typer.Option(min=1, help="Steps of one turn")] = DEFAULT_BLOCK,
+    block: Annotated[
+        int | None,
+        typer.Option(min=1, help="Steps of one turn [10, or a tenth of all]"),
+    ] = None,
     credit: Annotated[
         int, typer.Option(min=1, max=1024, help="Batches under way; 1: no prefetch")
     ] = 2,
@@ -98,10 +103,12 @@ def command(
             plan_task(
                 definition,
                 dataset,
+                seed=seed,
                 steps=steps,
                 epochs=epochs,
                 quick=quick,
                 warmup=warmup,
+                block=block,
                 test_samples=test_samples,
             )
         )
@@ -114,21 +121,19 @@ def command(
         run=identity,
         started=now.isoformat(timespec="seconds"),
         seed=seed,
-        threads=threads or options.usable_cpus(),
+        threads=threads or machine.usable_cpus(),
         device=device,
         warmup=warmup,
-        block=block,
         credit=credit,
         bind=bind,
         baseline=_baseline(baseline, chosen),
-        deadlines=Deadlines(
-            start=start_deadline, step=step_deadline, first_step=10 * step_deadline
-        ),
+        deadlines=_deadlines(start_deadline, step_deadline),
         notes=notes,
         options=_given(locals()),
         command=sys.argv,
     )
-    summary = run(the_plan, events)
+    with interrupts.at_once():
+        summary = run(the_plan, events)
     show(summary, the_plan.out)
     return _exit_code(summary)
 
@@ -148,7 +153,7 @@ def _tasks(asked: list[str] | None, chosen: list[Worker]) -> list[str]:
     if names:
         return names
     able = {name for worker in chosen for name in worker.tasks}
-    return [name for name in tasks.names() if name in able]
+    return [name for name in tasks.names() if name in able and tasks.load(name).trains]
 
 
 def _workers(asked: list[str] | None, join: list[str] | None) -> list[Worker]:
@@ -163,6 +168,12 @@ def _baseline(asked: str | None, chosen: list[Worker]) -> str | None:
     if asked is not None and asked not in names:
         raise UserError(f"--baseline {asked}: not one of this run's workers ({', '.join(names)})")
     return asked or next(iter(names), None)
+
+
+def _deadlines(start: float, step: float) -> Deadlines:
+    """The defaults, unless a step was given another time: its first one then has ten times that."""
+    first_step = DEADLINES.first_step if step == DEADLINES.step else 10 * step
+    return Deadlines(start=start, step=step, first_step=first_step)
 
 
 def _given(local: dict[str, object]) -> dict[str, object]:

@@ -29,13 +29,6 @@ def split(values: Iterable[str] | None) -> list[str]:
     return list(dict.fromkeys(word for word in words if word))
 
 
-def usable_cpus() -> int:
-    """Logical CPUs that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def output() -> Console:
     """Standard output; wide enough for a table's row where it isn't a terminal."""
     return Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)

@@ -30,7 +30,7 @@ def command(
 
 
 def _newest() -> Path:
-    found = sorted(path.parent for path in RUNS.glob("*/summary.json"))
+    found = sorted(RUNS.glob("*/summary.json"), key=lambda path: path.stat().st_mtime)
     if not found:
         raise UserError("no run in runs/: make one with `rosetta bench`, or name its directory")
-    return found[-1]
+    return found[-1].parent

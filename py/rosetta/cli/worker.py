@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rosetta import environments, tasks, workers
+from rosetta import environments, machine, tasks, workers
 from rosetta.bench import conditions
 from rosetta.bench.tape import make_tape
 from rosetta.cli import options
@@ -25,50 +26,70 @@ def command(
         Path | None, typer.Option(help="Join a coordinator: its connection file")
     ] = None,
     tape: Annotated[Path | None, typer.Option(help="Run from this tape")] = None,
-    task: Annotated[str, typer.Option(help="Without a tape: make one of this task")] = "mlp",
-    steps: Annotated[int, typer.Option(min=1, help="Steps of the tape that is made")] = 20,
-    data: Annotated[str, typer.Option(help=options.DATA_HELP)] = "auto",
+    task: Annotated[str | None, typer.Option(help="Make a tape of this task [mlp]")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of that tape [20]")] = None,
+    data: Annotated[str | None, typer.Option(help=options.DATA_HELP)] = None,
     data_dir: Annotated[list[str] | None, typer.Option(help=options.DATA_DIR_HELP)] = None,
     download: Annotated[bool, typer.Option(help="Fetch data sets that are missing")] = True,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Samples of a batch")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the tape")] = 1,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads")] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
-    save: Annotated[Path | None, typer.Option(help="Keep the tape that is made")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**31 - 1, help="Seed of that tape [1]")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Keep that tape")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads [all CPUs]")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 … [cpu]")] = None,
 ) -> int:
     """Run one worker alone and print its per-batch times and losses.
 
-    With --connect it joins a coordinator that waits for it (`rosetta bench --join NAME`).
+    Without --tape it runs from a tape that is made for it. With --connect it joins a coordinator
+    that waits for it (`rosetta bench --join NAME`), on the device and the threads of that run.
     """
     worker = workers.get(name)
-    if connect and tape:
-        raise UserError("--connect and --tape exclude each other: give one of them")
-    for file in (connect, tape):
-        if file and not file.is_file():
-            raise UserError(f"no file {file}")
-    say = options.say
+    making = {
+        "--task": task,
+        "--steps": steps,
+        "--data": data,
+        "--data-dir": data_dir,
+        "--batch-size": batch_size,
+        "--seed": seed,
+        "--save": save,
+    }
     if connect:
-        asked = connection_file.read(connect).get("threads")
-        command_line = worker.command(_python(worker), connect.resolve())
-        return _run(command_line, threads or asked or options.usable_cpus())
-    count = threads or options.usable_cpus()
+        _exclude("--connect", {"--tape": tape, "--threads": threads, "--device": device, **making})
+        asked = connection_file.read(connect).get("threads") or machine.usable_cpus()
+        return _run(worker.command(_python(worker), connect.resolve()), asked)
+    count, where = threads or machine.usable_cpus(), device or "cpu"
     if tape:
-        return _run(
-            worker.tape_command(_python(worker), tape.resolve(), device=device, threads=count),
-            count,
-        )
-    definition = tasks.load(task).override(batch_size=batch_size)
-    if task not in worker.tasks:
-        raise UserError(f"worker {name} has no task {task}: it has {', '.join(worker.tasks)}")
-    dataset, _ = options.DataOptions(data, data_dir, download, seed).load(definition, say)
+        _exclude("--tape", making)
+        if not tape.is_file():
+            raise UserError(f"no file {tape}")
+        return _replay(worker, tape, where, count)
+    definition = tasks.load(task or "mlp").override(batch_size=batch_size)
+    if definition.name not in worker.tasks:
+        known = ", ".join(worker.tasks)
+        raise UserError(f"worker {name} has no task {definition.name}: it has {known}")
+    seed = 1 if seed is None else seed
+    source = options.DataOptions(data or "auto", data_dir, download, seed)
+    dataset, _ = source.load(definition, options.say)
     with tempfile.TemporaryDirectory(prefix="rosetta-") as folder:
-        made = save or Path(folder) / f"{task}.tape"
-        make_tape(made, definition, dataset.train, steps=steps, seed=seed, threads=count)
-        say(f"{task} on {dataset.label}, batch {definition.training.batch_size}")
-        command_line = worker.tape_command(
-            _python(worker), made.resolve(), device=device, threads=count
-        )
-        return _run(command_line, count)
+        made = save or Path(folder) / f"{definition.name}.tape"
+        make_tape(made, definition, dataset.train, steps=steps or 20, seed=seed or 1, threads=count)
+        batch_size = definition.training.batch_size
+        options.say(f"{definition.name} on {dataset.label}, batch {batch_size}")
+        return _replay(worker, made, where, count)
+
+
+def _exclude(option: str, others: Mapping[str, object]) -> None:
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        raise UserError(f"{option} excludes {', '.join(given)}: give one or the other")
+
+
+def _replay(worker: Worker, tape: Path, device: str, threads: int) -> int:
+    command_line = worker.tape_command(
+        _python(worker), tape.resolve(), device=device, threads=threads
+    )
+    return _run(command_line, threads)
 
 
 def _python(worker: Worker) -> Path:

@@ -2,7 +2,12 @@
 
 from rosetta.coordinator.deadlines import Deadlines
 from rosetta.coordinator.failure import WorkerFailureError
-from rosetta.coordinator.prepared import PreparedMessage, prepare_batch, prepare_predict
+from rosetta.coordinator.prepared import (
+    PreparedMessage,
+    prepare_batch,
+    prepare_predict,
+    prepare_setup,
+)
 from rosetta.coordinator.process import Process
 from rosetta.coordinator.router import Router
 from rosetta.coordinator.session import Session
@@ -16,4 +21,5 @@ __all__ = [
     "WorkerFailureError",
     "prepare_batch",
     "prepare_predict",
+    "prepare_setup",
 ]

@@ -14,8 +14,8 @@ class Deadlines:
     setup: float = 120.0
     """SETUP to READY."""
     first_step: float = 600.0
-    """The first RESULT of a task: the framework may compile."""
+    """The first RESULT and the first PREDICTIONS of a task: the framework may compile."""
     step: float = 120.0
     """Every other RESULT, PREDICTIONS and VALUES."""
-    end: float = 10.0
+    end: float = 30.0
     """END to ENDED, BYE to the process's exit."""

@@ -6,14 +6,15 @@ from typing import Literal
 
 from rosetta.errors import one_line
 
-Status = Literal["failed", "crashed", "timeout"]
+Status = Literal["skipped", "failed", "crashed", "timeout"]
 
 
 class WorkerFailureError(Exception):
     """One worker can't go on; the others can.
 
-    `status` is what the row says: `crashed` (its process is gone), `timeout` (a deadline passed),
-    `failed` (it answered with an error, or broke the protocol). `reason` is one sentence.
+    `status` is what the row says: `skipped` (it lacks what was asked for), `crashed` (its process
+    is gone), `timeout` (a deadline passed), `failed` (it answered with an error, or broke the
+    protocol). `reason` is one sentence.
     """
 
     def __init__(self, status: Status, reason: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from rosetta.protocol import encode
 from rosetta.protocol.frames import Frames, describe
-from rosetta.protocol.messages import Batch, Message, Predict
+from rosetta.protocol.messages import Batch, Message, Predict, Setup
+from rosetta.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,28 @@ class PreparedMessage:
 
     message: Message
     frames: Frames
+
+
+def prepare_setup(
+    number: int,
+    task: Task,
+    parameters: Mapping[str, NDArray[np.float32]],
+    *,
+    seed: int,
+    dropout: bool,
+    threads: int,
+) -> PreparedMessage:
+    """A SETUP with id `number`."""
+    message = Setup(
+        id=number,
+        task=task.to_wire(),
+        batch_size=task.training.batch_size,
+        seed=seed,
+        dropout=dropout,
+        threads=threads,
+        arrays=describe(parameters),
+    )
+    return PreparedMessage(message, encode(message, parameters))
 
 
 def prepare_batch(

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from rosetta.coordinator.failure import WorkerFailureError
 from rosetta.errors import one_line, without_escapes
 
 _TAIL_BYTES = 4096
+_POLL_SECONDS = 0.02
+_TERM_SECONDS = 2.0
+_KILL_SECONDS = 5.0
 
 
 class Process:
@@ -29,8 +33,10 @@ class Process:
         """
         self.log = log
         self.peak_memory_bytes = 0
+        self._status: int | None = None
         try:
             with log.open("ab") as output:
+                self._log_start = output.tell()  # an earlier process's words aren't this one's
                 self._popen = subprocess.Popen(
                     list(command),
                     stdin=subprocess.DEVNULL,
@@ -50,9 +56,18 @@ class Process:
         """Process id."""
         return self._popen.pid
 
+    def exit_status(self) -> int | None:
+        """None while it runs; afterwards its status, negative for the signal that killed it."""
+        if self._status is None and self._is_zombie():
+            # Until it is reaped nobody else can have its number: whatever the signal reaches is
+            # what it has left behind.
+            self._signal_group(signal.SIGKILL)
+            self._status = self._popen.wait()
+        return self._status
+
     def exit_reason(self) -> str | None:
         """None while it runs; afterwards one sentence with the last lines of its log."""
-        status = self._popen.poll()
+        status = self.exit_status()
         if status is None:
             return None
         how = f"was killed by {_signal_name(-status)}" if status < 0 else f"exited with {status}"
@@ -65,7 +80,7 @@ class Process:
         """
         try:
             with self.log.open("rb") as file:
-                file.seek(max(0, self.log.stat().st_size - _TAIL_BYTES))
+                file.seek(max(self._log_start, self.log.stat().st_size - _TAIL_BYTES))
                 text = file.read().decode("utf-8", "replace")
         except OSError:
             return ""
@@ -82,20 +97,29 @@ class Process:
 
     def wait(self, seconds: float) -> bool:
         """Wait for its exit; False when it still runs after `seconds`."""
-        try:
-            self._popen.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return False
+        deadline = time.monotonic() + seconds
+        while self.exit_status() is None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
         return True
+
+    def terminate(self) -> None:
+        """Ask it and whatever it started to end."""
+        if self.exit_status() is None:
+            self._signal_group(signal.SIGTERM)
 
     def kill(self) -> None:
         """End it and whatever it started: SIGTERM to the group, SIGKILL two seconds later."""
-        self._signal_group(signal.SIGTERM)
-        if not self.wait(2.0):
+        self.terminate()
+        if not self.wait(_TERM_SECONDS):
             self._signal_group(signal.SIGKILL)
-            self.wait(5.0)
-        # The leader may have left children in its group.
-        self._signal_group(signal.SIGKILL)
+            self.wait(_KILL_SECONDS)
+
+    def _is_zombie(self) -> bool:
+        """It has exited and isn't reaped yet."""
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self._popen.pid, options) is not None
 
     def _signal_group(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -11,29 +11,45 @@ import secrets
 import shutil
 import socket
 import tempfile
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import zmq
 
 from rosetta.coordinator.failure import WorkerFailureError
-from rosetta.errors import UserError
-from rosetta.protocol import VERSION, ProtocolError, UnknownMessageError, decode, encode
+from rosetta.errors import UserError, one_line
+from rosetta.protocol import VERSION, Arrays, ProtocolError, UnknownMessageError, decode, encode
 from rosetta.protocol.frames import Frames, Greeting, read_greeting
-from rosetta.protocol.limits import MAX_FRAME_BYTES
+from rosetta.protocol.limits import MAX_ANSWER_BYTES
 from rosetta.protocol.messages import FROM_WORKER, Error, Hello, Message, Refuse
-
-if TYPE_CHECKING:
-    from rosetta.coordinator.session import Session
 
 log = logging.getLogger(__name__)
 
-_MEMORY_INTERVAL = 0.25
 _LONGEST_SOCKET_PATH = 100  # sun_path holds 108 bytes on Linux, 104 on macOS
 _HEARD_STRANGERS = 20
 _MESSAGES_AT_ONCE = 256
 """Most messages that one `pump` takes: whoever floods must not keep the others from their turn."""
+
+
+class Listener(Protocol):
+    """Whoever waits for one worker's messages."""
+
+    name: str
+    run: str
+    key: str
+    identity: bytes | None
+
+    def greeted(self, identity: bytes, hello: Hello) -> None:
+        """The worker's HELLO came and was accepted."""
+
+    def deliver(self, message: Message, arrays: Arrays) -> None:
+        """Another message of the worker came."""
+
+    def broke_protocol(self, error: ProtocolError) -> None:
+        """Something came that can't be read."""
+
+    def fail(self, failure: WorkerFailureError) -> None:
+        """The worker can't take part."""
 
 
 class Router:
@@ -44,11 +60,11 @@ class Router:
 
         None: an address of its own. Raises `UserError` for one in use or beyond this machine.
         """
-        self._sessions: list[Session] = []
-        self._by_identity: dict[bytes, Session] = {}
+        self._sessions: list[Listener] = []
+        self._by_identity: dict[bytes, Listener] = {}
         self._ids = itertools.count()
-        self._sampled = 0.0
         self.strangers = 0
+        self._said = 0
         self.endpoint = ""
         self._interrupted = False
         self._interruption_raised = False
@@ -60,7 +76,7 @@ class Router:
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         # A worker that connects anew keeps its name; the connection that broke must not hold it.
         self._socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
-        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_ANSWER_BYTES)
         try:
             _require_local(bind)
             _require_free(bind)
@@ -80,11 +96,11 @@ class Router:
         """The `id` of the next message; unique over all sessions, so frames can be shared."""
         return next(self._ids)
 
-    def add(self, session: Session) -> None:
+    def add(self, session: Listener) -> None:
         """Expect the HELLO of `session`."""
         self._sessions.append(session)
 
-    def remove(self, session: Session) -> None:
+    def remove(self, session: Listener) -> None:
         """Forget a session that is over; what it still sends is dropped."""
         if session in self._sessions:
             self._sessions.remove(session)
@@ -113,7 +129,6 @@ class Router:
                 for _ in range(_MESSAGES_AT_ONCE):
                     identity, *frames = self._socket.recv_multipart(zmq.NOBLOCK, copy=False)
                     self._deliver(bytes(identity.buffer), [frame.buffer for frame in frames])
-        self._sample_memory()
 
     def close(self) -> None:
         """Close the socket and remove its files."""
@@ -155,7 +170,9 @@ class Router:
         else:
             self._admit(session, identity, greeting, frames)
 
-    def _admit(self, session: Session, identity: bytes, greeting: Greeting, frames: Frames) -> None:
+    def _admit(
+        self, session: Listener, identity: bytes, greeting: Greeting, frames: Frames
+    ) -> None:
         """Take in the worker that a session waits for, unless it speaks another language."""
         code, reason = "bad_version", f"protocol {greeting.protocol} is not spoken here: this is "
         if greeting.protocol.split(".")[0] == VERSION.split(".")[0]:
@@ -173,7 +190,7 @@ class Router:
         session.fail(WorkerFailureError("failed", reason))
 
     def _refuse(self, identity: bytes, hello: Greeting, code: str, reason: str) -> None:
-        log.warning("refused a worker: %s", reason)
+        self._say(f"refused a worker: {one_line(reason)}")
         answer: Message = Refuse(id=self.next_id(), re=hello.id, code=code, reason=reason)
         with contextlib.suppress(WorkerFailureError):
             self.send(identity, encode(answer))
@@ -181,9 +198,8 @@ class Router:
     def _drop_stranger(self, identity: bytes, frames: Frames) -> None:
         """Nothing comes of it; a worker of an earlier run, which speaks the protocol, is told."""
         self.strangers += 1
-        if self.strangers > _HEARD_STRANGERS:
+        if not self._say("dropped a message from an unknown peer"):
             return
-        log.warning("dropped a message from an unknown peer")
         try:
             decode(frames, expected=FROM_WORKER)
         except ProtocolError:
@@ -193,13 +209,12 @@ class Router:
         with contextlib.suppress(WorkerFailureError):
             self.send(identity, encode(answer))
 
-    def _sample_memory(self) -> None:
-        now = time.monotonic()
-        if now - self._sampled < _MEMORY_INTERVAL:
-            return
-        self._sampled = now
-        for session in self._sessions:
-            session.sample_memory()
+    def _say(self, sentence: str) -> bool:
+        """Log a line about a stranger; false when there were so many that they are ignored."""
+        self._said += 1
+        if self._said <= _HEARD_STRANGERS:
+            log.warning("%s", sentence)
+        return self._said <= _HEARD_STRANGERS
 
 
 def _same_key(ours: str, theirs: str) -> bool:

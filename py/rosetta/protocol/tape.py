@@ -39,7 +39,14 @@ class TapeWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as failure:
+            error = error or failure
+        if error:  # half a tape is worse than none
+            self._path.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise UserError(f"can't write the tape {self._path}: {error}") from error
 
     def write(self, sender: bytes, frames: Frames) -> None:
         """Append one message of `sender`."""

@@ -17,7 +17,7 @@ from rosetta.results.records import Run, Step, Summary
 
 
 def new_run_id() -> str:
-    """UTC time and four random hexadecimal digits: sorts by time, and two never collide."""
+    """UTC time and four random hexadecimal digits: sorts by time."""
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
 
 

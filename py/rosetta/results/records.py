@@ -113,4 +113,7 @@ class Run(Struct, frozen=True, kw_only=True):
     environment: Annotated[
         dict[str, str], Meta(description="variables that are set alike for every worker")
     ]
+    inherited: Annotated[
+        dict[str, str], Meta(description="variables of the user's that change the speed")
+    ] = {}
     machine: dict[str, Any]

@@ -147,7 +147,6 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_d
     name: Name
     title: str
     data: str
-    seed: int
     classes: Annotated[int, Meta(ge=0)]
     features: int = 0
     loss: Literal["softmax_cross_entropy"] | None = None

@@ -11,7 +11,7 @@ from rosetta.coordinator import Session
 from rosetta.datasets import Split
 
 
-class Examination:
+class Evaluator:
     """The test samples of a run, the same for every worker and every evaluation."""
 
     def __init__(self, test: Split, *, samples: int, batch_size: int, seed: int) -> None:

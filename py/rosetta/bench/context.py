@@ -1,0 +1,25 @@
+"""What a run has at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rosetta.bench.plan import Plan
+from rosetta.bench.progress import Reporter
+from rosetta.coordinator import Router
+from rosetta.results import RunDirectory
+
+
+@dataclass(frozen=True)
+class Context:
+    """Shared by everything that happens in one run."""
+
+    plan: Plan
+    router: Router
+    directory: RunDirectory
+    reporter: Reporter
+    scratch: Path
+    """A private folder that is gone when the run is over."""
+    unavailable: dict[str, str]
+    """Worker → why it has no environment; filled before the first task."""
