@@ -169,7 +169,7 @@ def batches(router: Router, count: int, start: int = 0) -> list[PreparedMessage]
 
 def set_up(session: Session, **changes: Any) -> Ready:
     parameters = tasks.initial_parameters(MLP, 1)
-    usual = {"seed": 1, "dropout": True, "threads": 1}
+    usual = {"seed": 1, "dropout": True}
     return session.setup(MLP, parameters, **{**usual, **changes})
 
 

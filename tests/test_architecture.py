@@ -43,6 +43,7 @@ ALLOWED = {
         "bench",
         "conformance",
         "coordinator",
+        "machine",
         "datasets",
         "doctor",
         "environments",

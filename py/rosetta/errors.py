@@ -1,6 +1,11 @@
-"""The error that a user can do something about, and how foreign words get into its one line."""
+"""The error that a user can do something about, and how its one line is worded."""
 
+import difflib
 import re
+from collections.abc import Iterable
+
+_CUTOFF = 0.6
+"""Above it lie two letters exchanged or a few missing (``resnet``), below it other words."""
 
 
 class UserError(Exception):
@@ -24,3 +29,18 @@ def one_line(text: str) -> str:
     """`text` on one line: no escape sequences, only printable characters and single spaces."""
     printable = "".join(c if c.isprintable() else " " for c in without_escapes(text))
     return " ".join(printable.split())
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """What is said of a `name` that is none of the `known` ones: the nearest ones, or else all.
+
+    ``unknown task 'cmn': did you mean cnn?``, ``unknown task 'x': there are mlp, cnn, gru``.
+    """
+    choices = list(known)
+    by_lower = {choice.lower(): choice for choice in choices}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=_CUTOFF)
+    if near:
+        hint = f"did you mean {' or '.join(by_lower[lower] for lower in near)}?"
+    else:
+        hint = f"there are {', '.join(choices) or 'none'}"
+    return f"unknown {kind} {name!r}: {hint}"

@@ -11,12 +11,32 @@ import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 ROOT = Path("/")
+
+SPEED_VARIABLES = {
+    "OPENBLAS_CORETYPE": "it forces OpenBLAS's kernels for one processor",
+    "OPENBLAS_L2_SIZE": "it changes how OpenBLAS cuts its matrices into blocks",
+    "MKL_CBWR": "it restricts MKL's instruction sets",
+    "MKL_ENABLE_INSTRUCTIONS": "it restricts MKL's instruction sets",
+    "ONEDNN_MAX_CPU_ISA": "it restricts oneDNN's instruction sets",
+    "DNNL_MAX_CPU_ISA": "it restricts oneDNN's instruction sets",
+    "ATEN_CPU_CAPABILITY": "it restricts PyTorch's instruction sets",
+    "OMP_NUM_THREADS": "it sets the number of threads behind the benchmark's back",
+    "OPENBLAS_NUM_THREADS": "it sets the number of threads behind the benchmark's back",
+    "MKL_NUM_THREADS": "it sets the number of threads behind the benchmark's back",
+    "OMP_PROC_BIND": "it pins threads to cores",
+    "OMP_WAIT_POLICY": "it makes idle threads spin or sleep",
+    "KMP_AFFINITY": "it pins threads to cores",
+    "KMP_BLOCKTIME": "it makes idle threads spin or sleep",
+    "LD_PRELOAD": "it replaces library functions, often the allocator",
+}
+"""Variables that change how fast frameworks compute: name → what each does."""
 
 _NVIDIA_LIMIT_S = 10.0
 _UNLIMITED_BYTES = 1 << 60
@@ -61,24 +81,40 @@ def affinity() -> list[int]:
 
 
 def cpu_limit(root: Path = ROOT) -> float | None:
-    """How many CPUs' worth of time the cgroup allows; None where it sets no limit."""
+    """How many CPUs' worth of time the cgroup and its ancestors allow; None where none limits."""
+    limits = []
     for folder in _cgroup_folders(root, "cpu"):
         quota, _, period = (_read(folder / "cpu.max") or "").partition(" ")
         if not period:
             quota = _read(folder / "cpu.cfs_quota_us") or ""
             period = _read(folder / "cpu.cfs_period_us") or ""
         if quota.isdigit() and period.isdigit() and int(period) > 0:
-            return int(quota) / int(period)
-    return None
+            limits.append(int(quota) / int(period))
+    return min(limits, default=None)
 
 
 def memory_limit_bytes(root: Path = ROOT) -> int | None:
-    """How much memory the cgroup allows; None where it sets no limit."""
+    """How much memory the cgroup and its ancestors allow; None where none sets a limit."""
+    limits = []
     for folder in _cgroup_folders(root, "memory"):
         text = _read(folder / "memory.max") or _read(folder / "memory.limit_in_bytes") or ""
         if text.isdigit() and int(text) < _UNLIMITED_BYTES:
-            return int(text)
-    return None
+            limits.append(int(text))
+    return min(limits, default=None)
+
+
+def usable_cpus(root: Path = ROOT) -> int:
+    """How many threads can compute at once: our CPUs, or what the cgroup allows, whichever is less.
+
+    A fraction of a CPU is no thread, but one thread there always is.
+    """
+    count, limit = len(affinity()), cpu_limit(root)
+    return count if limit is None else max(1, min(count, int(limit)))
+
+
+def speed_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Those of the `SPEED_VARIABLES` that are set in `environment`, and not to nothing."""
+    return {name: environment[name] for name in SPEED_VARIABLES if environment.get(name)}
 
 
 def governor(root: Path = ROOT) -> str | None:

@@ -7,7 +7,6 @@ ignored would change what is measured.
 
 from __future__ import annotations
 
-import difflib
 import re
 import string
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from rosetta import tasks
-from rosetta.errors import UserError
+from rosetta.errors import UserError, unknown
 
 PY_FOLDER = Path(__file__).resolve().parents[1]
 """The ``py/`` folder of the checkout: what a worker needs on its import path."""
@@ -130,10 +129,7 @@ def get(name: str, folder: Path | None = None) -> Worker:
         return found[name]
     if name in found.errors:
         raise found.errors[name]
-    near = difflib.get_close_matches(name, found, n=3, cutoff=0.5)
-    if near:
-        raise UserError(f"there is no worker {name!r}: did you mean {' or '.join(near)}?")
-    raise UserError(f"there is no worker {name!r}: there are {', '.join(found) or 'none'}")
+    raise UserError(unknown("worker", name, found))
 
 
 def read(file: Path) -> Worker:
@@ -167,9 +163,7 @@ def _complaints(worker: Worker) -> list[str]:
         complaints.append(f"name: {worker.name!r}, but the folder is {worker.folder.name!r}")
     known = tasks.names()
     complaints += [
-        f"tasks: there is no task {task!r}: there are {', '.join(known)}"
-        for task in worker.tasks
-        if task not in known
+        f"tasks: {unknown('task', task, known)}" for task in worker.tasks if task not in known
     ]
     if len(set(worker.tasks)) != len(worker.tasks):
         complaints.append("tasks: one of them is listed twice")

@@ -25,7 +25,6 @@ class Session:
         self._over = False
         self._tasks: Any = []
         self._forms: Dict[str, str] = {}
-        self._forms: Dict[str, str] = {}
         self._setup: Optional[backends.Setup] = None
         self._network: Any = None
         self._idle_since = now_ns()

@@ -81,7 +81,7 @@ def bench(tmp_path: Path) -> Callable[..., tuple[Summary, list[Step]]]:
         options = {"epochs": None, "quick": False, "warmup": 1, "test_samples": 100}
         out = tmp_path / "run"
         plan = Plan(
-            tasks=[plan_task(task, data, steps=steps, **options)],
+            tasks=[plan_task(task, data, seed=1, steps=steps, block=2, **options)],
             workers=chosen,
             joining=frozenset(),
             out=out,
@@ -91,7 +91,6 @@ def bench(tmp_path: Path) -> Callable[..., tuple[Summary, list[Step]]]:
             threads=1,
             device="cpu",
             warmup=1,
-            block=2,
             baseline=chosen[-1].name,
             deadlines=deadlines or Deadlines(start=30, setup=30, first_step=30, step=30, end=5),
         )

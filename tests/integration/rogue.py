@@ -31,12 +31,15 @@ def result(request: dict, **changes: object) -> None:
 
 if behaviour == "exits at start":
     print("ImportError: libmagic.so.1: cannot open shared object file", flush=True)
+    sys.exit(7)
+if behaviour == "has no such device":
+    print("device 'cuda' is not available: no driver", flush=True)
     sys.exit(3)
 if behaviour == "never greets":
     print("still importing", flush=True)
     time.sleep(600)
 
-peer = zmq.Context().socket(zmq.DEALER)
+peer = zmq.Context.instance().socket(zmq.DEALER)
 peer.connect(where["endpoint"])
 
 if behaviour == "greets with garbage":
@@ -79,6 +82,12 @@ while True:
     if kind == "BATCH" and request["step"] < 3:
         result(request)
     elif kind == "BATCH":
+        if behaviour == "answers and dies":
+            result(request)
+            print("out of memory: killed", flush=True)
+            peer.close(linger=1000)
+            zmq.Context.instance().term()
+            os._exit(9)
         if behaviour == "dies in a step":
             os.kill(os.getpid(), signal.SIGKILL)
         if behaviour == "hangs in a step":

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
 
 from rosetta import environments, workers
-from rosetta.coordinator import Deadlines
+from rosetta.coordinator import Deadlines, Process
 
-SHORT = Deadlines(start=3, setup=3, first_step=3, step=3, end=3)
+SHORT = Deadlines(start=8, setup=4, first_step=4, step=4, end=4)
 
 FAILURES = [
     # behaviour, status, what the reason says, steps that are kept
-    ("exits at start", "crashed", "exited with 3: ImportError: libmagic.so.1: cannot open", 0),
+    ("exits at start", "crashed", "exited with 7: ImportError: libmagic.so.1: cannot open", 0),
+    ("has no such device", "skipped", "device 'cuda' is not available: no driver", 0),
     ("never greets", "timeout", "the deadline passed before it said HELLO: still importing", 0),
     ("greets with garbage", "timeout", "the deadline passed before it said HELLO", 0),
     ("has another key", "crashed", "exited with 1: refused: the key is not of a worker", 0),
@@ -46,7 +50,8 @@ def _needs_null(null):
 def test_a_failing_worker_harms_only_its_own_row(
     behaviour, status, reason, steps, rogue, null, bench
 ):
-    summary, recorded = bench(rogue(behaviour), null, deadlines=SHORT)
+    deadlines = SHORT if status == "timeout" else None
+    summary, recorded = bench(rogue(behaviour), null, deadlines=deadlines)
     bad, good = summary.rows
     assert (bad.status, good.status) == (status, "ok")
     assert reason in bad.reason
@@ -59,8 +64,25 @@ def test_a_failing_worker_harms_only_its_own_row(
     assert bad.ratio is None
 
 
+def test_answers_that_came_before_a_death_are_kept(rogue, null, bench):
+    """It answers two batches that were under way, and is gone before the third is sent."""
+    summary, recorded = bench(rogue("answers and dies"), null)
+    bad = summary.rows[0]
+    assert (bad.status, bad.reason) == ("crashed", "exited with 9: out of memory: killed")
+    assert [s.step for s in recorded if s.worker == "rogue"] == list(range(bad.steps))
+    assert bad.steps == 4
+
+
+def test_the_last_words_are_of_this_process_and_not_of_the_one_before(tmp_path):
+    log = tmp_path / "log"
+    log.write_text("words of an earlier task\n")
+    process = Process([sys.executable, "-c", "raise SystemExit(5)"], os.environ, log, tmp_path)
+    assert process.wait(30)
+    assert process.exit_reason() == "exited with 5"
+
+
 def test_an_answer_too_many_is_found(rogue, null, bench):
-    summary, _ = bench(rogue("answers twice"), null, deadlines=SHORT)
+    summary, _ = bench(rogue("answers twice"), null)
     bad, good = summary.rows
     assert (bad.status, good.status) == ("failed", "ok")
     assert "where RESULT re" in bad.reason
@@ -68,7 +90,7 @@ def test_an_answer_too_many_is_found(rogue, null, bench):
 
 def test_a_flood_is_cut_off(rogue, null, bench):
     """Noticed at the first answer that nobody asked for, or when too many are waiting."""
-    summary, _ = bench(rogue("floods"), null, deadlines=SHORT)
+    summary, _ = bench(rogue("floods"), null)
     bad, good = summary.rows
     assert (bad.status, good.status) == ("failed", "ok")
     assert "floods the coordinator" in bad.reason or "where RESULT re" in bad.reason

@@ -11,9 +11,9 @@ TINY = ("--steps", 2, "--warmup", 0, "--data", "synthetic", "--worker", "null")
 
 MISTAKES = [
     # what is typed, what the line says
-    (("bench", "--task", "cmn"), "unknown task 'cmn': did you mean cnn"),
-    (("bench", "--worker", "torhc"), "there is no worker 'torhc': did you mean torch?"),
-    (("bench", "--data", "cifar"), "there is no data set 'cifar': did you mean cifar10?"),
+    (("bench", "--task", "cmn"), "unknown task 'cmn': did you mean cnn?"),
+    (("bench", "--worker", "torhc"), "unknown worker 'torhc': did you mean torch?"),
+    (("bench", "--data", "cifar"), "unknown data set 'cifar': did you mean cifar10?"),
     (("bench", "--batch-size", "0"), "--batch-size"),
     (("bench", "--steps", "-1"), "--steps"),
     (("bench", "--steps", "x"), "--steps"),
@@ -28,7 +28,10 @@ MISTAKES = [
     (("bench", *TINY, "--out", "/proc/run"), "/proc/run"),
     (("worker", "torhc"), "did you mean torch?"),
     (("worker", "null", "--tape", "none.tape"), "no file none.tape"),
-    (("worker", "null", "--connect", "a", "--tape", "b"), "exclude each other"),
+    (("worker", "null", "--connect", "a", "--tape", "b"), "--connect excludes --tape"),
+    (("worker", "null", "--connect", "a", "--threads", "1"), "--connect excludes --threads"),
+    (("worker", "null", "--tape", "a", "--steps", "9"), "--tape excludes --steps"),
+    (("worker", "null", "--connect", "none.json"), "none.json"),
     (("worker", "null", "--task", "resnet50", "--data", "synthetic"), "has no task resnet50"),
     (("table", "nothing-here"), "no summary at nothing-here"),
     (("table",), "no run in runs/"),

@@ -15,13 +15,18 @@ import pytest
 import rosetta_reference
 from rosetta import datasets, environments, tasks, workers
 from rosetta.bench import conditions
-from rosetta.coordinator import Process, Router, Session, connection_file, prepare_batch
+from rosetta.coordinator import Process, Router, Session, prepare_batch
 from rosetta.tasks import Task
 
 STEPS = 3
 # Relative, on the loss before each step. Measured on these two workers: at most 2e-7 at step 1,
 # 1e-6 at step 3 on cnn, where rounding flips the choices of ReLU and max-pool.
 TOLERANCE = {"mlp": 1e-6, "gru": 1e-6, "cnn": 2e-5}
+
+# Relative 2-norm of each parameter's change over three steps. Measured by others: right float32
+# networks deviate by up to 2e-3 at step 3 of cnn, a missing bias by 1, a learning rate that is 1 %
+# off by 1e-2.
+CHANGE_TOLERANCE = 5e-3
 
 
 @pytest.fixture
@@ -42,15 +47,7 @@ def joined(router, tmp_path):
         session = Session(router, name, "test")
         sessions.append(session)
         file = tmp_path / f"{name}.json"
-        connection_file.write(
-            file,
-            endpoint=router.endpoint,
-            run="test",
-            key=session.key,
-            worker=name,
-            device="cpu",
-            threads=1,
-        )
+        session.write_connection_file(file)
         variables = environments.clean_environment(conditions.variables(1))
         command = worker.command(python, file)
         session.process = Process(command, variables, tmp_path / f"{name}.log", tmp_path)
@@ -70,7 +67,7 @@ def test_a_worker_agrees_with_the_reference(worker, task_name, joined, router):
     parameters = sensitive(task)
     reference = rosetta_reference.Network(task.to_wire(), parameters, dropout=False)
     session = joined(worker)
-    session.setup(task, parameters, seed=1, dropout=False, threads=1)
+    session.setup(task, parameters, seed=1, dropout=False)
 
     held = session.parameters()
     assert list(held) == [p.name for p in task.parameters]
@@ -92,12 +89,18 @@ def test_a_worker_agrees_with_the_reference(worker, task_name, joined, router):
     expected = [reference.train_step(data.inputs[r], data.labels[r]) for r in rows]
     assert losses == pytest.approx(expected, rel=TOLERANCE[task_name])
 
+    trained = reference.parameters()
+    for name, values in session.parameters().items():
+        change, expected_change = values - parameters[name], trained[name] - parameters[name]
+        deviation = np.linalg.norm(change - expected_change) / np.linalg.norm(expected_change)
+        assert deviation < CHANGE_TOLERANCE, name
+
     (again,) = session.predict([data.inputs[:5]], task.classes)
     assert not np.array_equal(again, logits), "three steps must change the predictions"
     session.end()
 
     # A second task in the same session, and then farewell.
-    session.setup(task, parameters, seed=1, dropout=False, threads=1)
+    session.setup(task, parameters, seed=1, dropout=False)
     session.train(
         [prepare_batch(router.next_id(), 0, data.inputs[:8], data.labels[:8])],
         lambda result: losses.append(result.loss),

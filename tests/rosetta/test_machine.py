@@ -71,12 +71,49 @@ def test_the_limits_of_an_ancestor_and_of_the_older_version(tmp_path: Path) -> N
     assert machine.memory_limit_bytes(tmp_path) is None
 
 
+def test_the_strictest_limit_counts(tmp_path: Path) -> None:
+    put(tmp_path, "proc/self/cgroup", "0::/outer/mine\n")
+    for folder, cpus, size in (
+        ("", "300000", "30"),
+        ("outer", "200000", "20"),
+        ("outer/mine", "400000", "40"),
+    ):
+        put(tmp_path, f"sys/fs/cgroup/{folder}/cpu.max", f"{cpus} 100000\n")
+        put(tmp_path, f"sys/fs/cgroup/{folder}/memory.max", f"{size}000000\n")
+    assert machine.cpu_limit(tmp_path) == 2
+    assert machine.memory_limit_bytes(tmp_path) == 20_000_000
+
+
 def test_no_limit(tmp_path: Path) -> None:
     put(tmp_path, "proc/self/cgroup", "0::/\n")
     put(tmp_path, "sys/fs/cgroup/cpu.max", "max 100000\n")
     put(tmp_path, "sys/fs/cgroup/memory.max", "max\n")
     assert machine.cpu_limit(tmp_path) is None
     assert machine.memory_limit_bytes(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("cpu_max", "usable"),
+    [("max 100000", 4), ("250000 100000", 2), ("50000 100000", 1), ("800000 100000", 4)],
+)
+def test_usable_cpus_are_ours_within_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpu_max: str, usable: int
+) -> None:
+    monkeypatch.setattr(machine, "affinity", lambda: [0, 2, 4, 6])
+    assert machine.usable_cpus(tmp_path) == 4
+    put(tmp_path, "proc/self/cgroup", "0::/mine\n")
+    put(tmp_path, "sys/fs/cgroup/mine/cpu.max", f"{cpu_max}\n")
+    assert machine.usable_cpus(tmp_path) == usable
+
+
+def test_usable_cpus_of_this_machine() -> None:
+    assert 1 <= machine.usable_cpus() <= len(machine.affinity())
+
+
+def test_variables_that_change_the_speed_are_told_with_their_values() -> None:
+    environment = {"PATH": "/bin", "OMP_NUM_THREADS": "3", "MKL_CBWR": "", "LD_PRELOAD": "x.so"}
+    assert machine.speed_variables(environment) == {"OMP_NUM_THREADS": "3", "LD_PRELOAD": "x.so"}
+    assert machine.speed_variables({}) == {}
 
 
 def test_clocks_and_heat(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_the_commands_are_filled_in(tmp_path: Path) -> None:
         (('python = "3.11"', 'python = "3.11.7"'), "environment.python", "regex"),
         (('"living"', '"dead"'), "status", "'dead'"),
         (('"uv"', '"conda"'), "environment.kind", "'conda'"),
-        (('"gru"', '"grue"'), "tasks", "'grue'"),
+        (('"gru"', '"grue"'), "tasks", "unknown task 'grue': did you mean gru?"),
         (('"gru"', '"mlp"'), "tasks", "twice"),
         (('["mlp", "gru"]', "[]"), "tasks", "length"),
         (('"torch"', '"tensorflow"'), "name", "the folder is 'torch'"),
@@ -112,9 +112,9 @@ def test_an_unknown_worker_is_answered_with_the_nearest(tmp_path: Path) -> None:
     for name in ("torch", "jax"):
         write(tmp_path, name)
     assert workers.get("torch", tmp_path).name == "torch"
-    with pytest.raises(UserError, match="did you mean torch"):
+    with pytest.raises(UserError, match=r"^unknown worker 'pytorch': did you mean torch\?$"):
         workers.get("pytorch", tmp_path)
-    with pytest.raises(UserError, match="there are jax, torch"):
+    with pytest.raises(UserError, match=r"^unknown worker 'zzz': there are jax, torch$"):
         workers.get("zzz", tmp_path)
 
 

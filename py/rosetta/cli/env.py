@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -12,7 +13,7 @@ from rosetta.cli import options
 from rosetta.environments import EnvironmentUnavailable
 from rosetta.workers import Worker
 
-app = typer.Typer(help="Make, measure and remove the workers' environments.")
+app = typer.Typer(help="Make, measure, pin and remove the workers' environments.")
 
 Names = Annotated[list[str] | None, typer.Argument(help="Workers [all]")]
 
@@ -20,15 +21,18 @@ Names = Annotated[list[str] | None, typer.Argument(help="Workers [all]")]
 @app.command()
 def create(names: Names = None) -> int:
     """Make the environments that are missing or out of date."""
-    failed = 0
-    for worker in _chosen(names):
-        try:
-            state = environments.ensure(worker, options.say, Console(stderr=True))
-            options.say(f"{worker.name}: ready at {state.path}")
-        except EnvironmentUnavailable as error:
-            options.say(f"{worker.name}: {error}")
-            failed += 1
-    return 1 if failed else 0
+
+    def make(worker: Worker) -> None:
+        state = environments.ensure(worker, options.say, Console(stderr=True))
+        options.say(f"{worker.name}: ready at {state.path}")
+
+    return _each(_chosen(names), make)
+
+
+@app.command()
+def lock(names: Annotated[list[str], typer.Argument(help="Workers")]) -> int:
+    """Pin the newest packages that fit a worker's requirements; rewrites its lock."""
+    return _each(_chosen(names), lambda worker: environments.lock(worker, options.say))
 
 
 @app.command()
@@ -45,6 +49,18 @@ def clean(names: Names = None) -> int:
     for worker in _chosen(names):
         environments.remove(worker)
     return 0
+
+
+def _each(chosen: list[Worker], do: Callable[[Worker], None]) -> int:
+    """Exit code 1 when it could not be done for one of them; the others are done all the same."""
+    failed = 0
+    for worker in chosen:
+        try:
+            do(worker)
+        except EnvironmentUnavailable as error:
+            options.say(f"{worker.name}: {error}")
+            failed += 1
+    return 1 if failed else 0
 
 
 def _chosen(names: list[str] | None) -> list[Worker]:

@@ -172,7 +172,8 @@ class Session(Peer):
         self.router.remove(self)
 
     def _check_forms(self, task: Task) -> None:
-        assert self.hello is not None
+        if self.hello is None:
+            raise WorkerFailureError("failed", "has not joined")
         form = self.hello.forms.get("gru", "cudnn")
         sent = next((layer.form for layer in task.layers if isinstance(layer, Gru)), form)
         if sent != form:

@@ -41,29 +41,42 @@ _INSTEAD = "or give the directory of a copy (ROSETTA_DATA), or use synthetic dat
 def fetch(name: str, folder: Path, report: Report) -> Path:
     """Downloads the published file `name` into `folder`; returns its path there.
 
-    A file whose digest is wrong isn't kept. Raises `DataUnavailable` when no location answers,
-    and `DataError` when the digest is wrong or the file can't be stored.
+    A file whose digest is wrong isn't kept, and the next location is tried, as after one that
+    doesn't answer. Raises `DataUnavailable` when no location gives a file, and `DataError` when
+    those that do give a wrong one, or when the file can't be stored.
     """
     published = FILES[name]
     pooch.get_logger().setLevel(logging.WARNING)  # `report` says it in one line
-    failures = []
+    failures: list[_FailedError] = []
     for url in published.urls(name):
+        if failures:
+            report(f"{failures[-1]}: trying the next location")
         report(f"downloading {url}{_size(published)}")
         try:
             return _retrieve(url, name, published, folder)
-        except _UnreachableError as failure:
-            failures.append(str(failure))
-    raise DataUnavailable(
-        f"{name} can't be downloaded: {'; '.join(failures)}: try again, {_INSTEAD}"
-    )
+        except _FailedError as failure:
+            failures.append(failure)
+    wrong = [failure for failure in failures if isinstance(failure, _WrongFileError)]
+    if wrong:
+        raise DataError(f"{wrong[-1]}: it wasn't kept; try again, {_INSTEAD}")
+    reasons = "; ".join(map(str, failures))
+    raise DataUnavailable(f"{name} can't be downloaded: {reasons}: try again, {_INSTEAD}")
 
 
 def _size(published: Published) -> str:
     return f" ({published.size_bytes / 1e6:,.1f} MB)" if published.size_bytes else ""
 
 
-class _UnreachableError(Exception):
-    """A location that doesn't give the file; another one may."""
+class _FailedError(Exception):
+    """A location that doesn't give the published file; another one may."""
+
+
+class _UnreachableError(_FailedError):
+    """It gives none."""
+
+
+class _WrongFileError(_FailedError):
+    """It gives another file."""
 
 
 class _BrokeOffError(requests.RequestException):
@@ -71,7 +84,7 @@ class _BrokeOffError(requests.RequestException):
 
 
 def _retrieve(url: str, name: str, published: Published, folder: Path) -> Path:
-    """One location: its file, or `_UnreachableError`, or `DataError` when no other would help."""
+    """One location: its file, or `_FailedError`, or `DataError` when no other would help."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder / f"{name}.part") as part:
@@ -88,7 +101,7 @@ def _retrieve(url: str, name: str, published: Published, folder: Path) -> Path:
     except requests.RequestException as error:
         raise _UnreachableError(f"{urlsplit(url).netloc} {_reason(error)}") from error
     except ValueError as error:
-        raise DataError(_wrong(url, published, downloader.digest)) from error
+        raise _WrongFileError(_wrong(url, published, downloader.digest)) from error
     except OSError as error:
         raise DataError(_unstored(error, name, folder, published)) from error
 
@@ -96,7 +109,7 @@ def _retrieve(url: str, name: str, published: Published, folder: Path) -> Path:
 def _wrong(url: str, published: Published, found: str) -> str:
     return (
         f"{url} isn't the published file ({published.algorithm} expected {published.digest},"
-        f" found {found}): it wasn't kept; try again, {_INSTEAD}"
+        f" found {found})"
     )
 
 

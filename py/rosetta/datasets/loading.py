@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -26,6 +25,7 @@ from rosetta.datasets.model import (
     Split,
 )
 from rosetta.datasets.published import DOWNLOADS, FILES
+from rosetta.errors import unknown
 
 
 class _Reader(Protocol):
@@ -86,11 +86,8 @@ def load(
 
 def check_name(name: str) -> None:
     """Raises `DataError` with the nearest names for a data set that there isn't."""
-    if name in NAMES:
-        return
-    near = difflib.get_close_matches(name.lower(), NAMES, n=2, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(NAMES)}"
-    raise DataError(f"there is no data set {name!r}: {hint}")
+    if name not in NAMES:
+        raise DataError(unknown("data set", name, NAMES))
 
 
 def find(name: str, directories: Sequence[Path]) -> Found | None:

@@ -7,28 +7,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from rosetta import machine
 from rosetta.doctor.finding import Finding
 from rosetta.environments import interpreters, pip_settings, uv
 from rosetta.errors import UserError
 from rosetta.workers import catalogue
-
-_TELLING_VARIABLES = (
-    ("OPENBLAS_CORETYPE", "it forces OpenBLAS's kernels for one processor"),
-    ("OPENBLAS_L2_SIZE", "it changes how OpenBLAS cuts its matrices into blocks"),
-    ("MKL_CBWR", "it restricts MKL's instruction sets"),
-    ("MKL_ENABLE_INSTRUCTIONS", "it restricts MKL's instruction sets"),
-    ("ONEDNN_MAX_CPU_ISA", "it restricts oneDNN's instruction sets"),
-    ("DNNL_MAX_CPU_ISA", "it restricts oneDNN's instruction sets"),
-    ("ATEN_CPU_CAPABILITY", "it restricts PyTorch's instruction sets"),
-    ("OMP_NUM_THREADS", "it sets the number of threads behind the benchmark's back"),
-    ("OPENBLAS_NUM_THREADS", "it sets the number of threads behind the benchmark's back"),
-    ("MKL_NUM_THREADS", "it sets the number of threads behind the benchmark's back"),
-    ("OMP_PROC_BIND", "it pins threads to cores"),
-    ("OMP_WAIT_POLICY", "it makes idle threads spin or sleep"),
-    ("KMP_AFFINITY", "it pins threads to cores"),
-    ("KMP_BLOCKTIME", "it makes idle threads spin or sleep"),
-    ("LD_PRELOAD", "it replaces library functions, often the allocator"),
-)
 
 
 def programs() -> Iterable[Finding]:
@@ -75,9 +58,10 @@ def package_sources() -> Iterable[Finding]:
 
 
 def variables() -> Iterable[Finding]:
-    found = [(name, why) for name, why in _TELLING_VARIABLES if os.environ.get(name)]
-    for name, why in found:
-        sentence = f"{name}={os.environ[name]} is set: {why}; unset it to compare with other runs"
+    found = machine.speed_variables(os.environ)
+    for name, value in found.items():
+        why = machine.SPEED_VARIABLES[name]
+        sentence = f"{name}={value} is set: {why}; unset it to compare with other runs"
         yield Finding("warning", "variables", sentence)
     if not found:
         yield Finding("ok", "variables", "none is set that changes the frameworks' speed")

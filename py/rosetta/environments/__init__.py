@@ -2,6 +2,7 @@
 
 from rosetta.environments.create import ensure, remove
 from rosetta.environments.errors import EnvironmentUnavailable
+from rosetta.environments.lock import lock
 from rosetta.environments.state import EnvironmentStatus, home, size, status
 from rosetta.environments.uv import clean_environment
 
@@ -11,6 +12,7 @@ __all__ = [
     "clean_environment",
     "ensure",
     "home",
+    "lock",
     "remove",
     "size",
     "status",

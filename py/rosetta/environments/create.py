@@ -12,41 +12,16 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from rosetta.environments import interpreters, pip_settings, state, uv
+from rosetta.environments import attempts, interpreters, state, uv
+from rosetta.environments.attempts import Report
 from rosetta.environments.errors import EnvironmentUnavailable
-from rosetta.environments.pip_settings import PipSettings
 from rosetta.environments.state import EnvironmentStatus, Place
 from rosetta.workers import Worker
-
-Report = Callable[[str], None]
-
-_OWN_SOURCES = (
-    "UV_FIND_LINKS",
-    "UV_INDEX",
-    "UV_DEFAULT_INDEX",
-    "UV_INDEX_URL",
-    "UV_EXTRA_INDEX_URL",
-    "UV_TORCH_BACKEND",
-)
-"""Variables by which the user has already told uv where packages come from."""
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One way to install the lock."""
-
-    settings: PipSettings
-    note: str = ""
-    """What to tell the user before this attempt is made, after the one before has failed."""
-    label: str = ""
-    """How a reason speaks of this attempt."""
-    variables: dict[str, str] = field(default_factory=dict)
 
 
 def ensure(
@@ -122,7 +97,7 @@ def _create(where: Place, python: Path, lock: int) -> None:
     command: list[str | Path] = [uv.program(), "venv", "--python", python, where.path]
     ran = uv.logged(command, where.log, {}, lock)
     if not ran.succeeded:
-        raise EnvironmentUnavailable(_failure("make a venv", where, [("", ran.output)]))
+        raise EnvironmentUnavailable(_failure("make a venv", where, uv.telling_line(ran.output)))
 
 
 def _install(worker: Worker, where: Place, report: Report, lock: int) -> None:
@@ -134,20 +109,13 @@ def _install(worker: Worker, where: Place, report: Report, lock: int) -> None:
     file = worker.folder / worker.environment.lock
     command: list[str | Path] = [uv.program(), "pip", "install", "--python", where.python]
     command += ["-r", file]
-    failures: list[tuple[str, str]] = []
-    for attempt in attempts(worker, pip_settings.read()):
-        if failures:
-            report(f"{worker.name}: {uv.telling_line(failures[-1][1])}")
-            report(f"{worker.name}: {attempt.note}")
-        variables, options = attempt.settings.for_uv(os.environ)
-        variables |= attempt.variables
-        ran = uv.logged([*command, *options], where.log, variables, lock)
-        if ran.succeeded:
-            return
-        failures.append((attempt.label, ran.output))
-        if uv.is_out_of_space(ran.output):
-            break
-    raise EnvironmentUnavailable(_failure(f"install {worker.environment.lock}", where, failures))
+
+    def run(variables: Mapping[str, str], options: Sequence[str]) -> uv.Ran:
+        return uv.logged([*command, *options], where.log, variables, lock)
+
+    why = attempts.first_success(worker, report, run)
+    if why:
+        raise EnvironmentUnavailable(_failure(f"install {worker.environment.lock}", where, why))
 
 
 def _compile(worker: Worker, where: Place, lock: int) -> None:
@@ -161,41 +129,9 @@ def _compile(worker: Worker, where: Place, lock: int) -> None:
     uv.logged([where.python, "-m", "compileall", "-q", "-j", "0", site], where.log, {}, lock)
 
 
-def attempts(worker: Worker, settings: PipSettings) -> list[Attempt]:
-    """The ways to install, the best first.
-
-    A machine without wheels or indexes of its own gets PyTorch from PyTorch's CPU index first: the
-    public index answers with several gigabytes of CUDA libraries. A broken extra index, over which
-    pip passes with a warning, stops uv, so the last way is without them.
-    """
-    ways = [Attempt(settings)]
-    backend = worker.environment.torch_backend
-    has_own_sources = settings.names_sources or any(name in os.environ for name in _OWN_SOURCES)
-    if backend and not has_own_sources:
-        first = Attempt(settings, label=f"{backend} build", variables={"UV_TORCH_BACKEND": backend})
-        note = (
-            f"PyTorch's own {backend} index could not be used; "
-            "trying the public one, which may bring several gigabytes"
-        )
-        ways = [first, Attempt(settings, note=note, label="public index")]
-    if settings.extra_index_urls:
-        ways.append(
-            Attempt(
-                settings.without_extra_indexes(),
-                note="trying again without pip's extra indexes",
-                label="without pip's extra indexes",
-            )
-        )
-    return ways
-
-
-def _failure(what: str, where: Place, failures: list[tuple[str, str]]) -> str:
-    """One line: every different reason, and where uv's own words are."""
-    reasons: dict[str, str] = {}
-    for label, output in failures:
-        reasons.setdefault(uv.telling_line(output), label)
-    said = "; ".join(f"{label}: {why}" if label else why for why, label in reasons.items())
-    return f"uv could not {what}: {said}; log: {where.log}"
+def _failure(what: str, where: Place, why: str) -> str:
+    """One line: the reason, and where uv's own words are."""
+    return f"uv could not {what}: {why}; log: {where.log}"
 
 
 def _link(worker: Worker) -> None:

@@ -46,7 +46,11 @@ def clean_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     return kept | dict(more or {})
 
 
-def ask(arguments: Sequence[str], limit_s: float = 20.0) -> Ran:
+def ask(
+    arguments: Sequence[str | Path],
+    limit_s: float = 20.0,
+    variables: Mapping[str, str] | None = None,
+) -> Ran:
     """Runs uv and returns what it wrote; a run longer than `limit_s` seconds has failed."""
     try:
         ran = subprocess.run(
@@ -57,7 +61,7 @@ def ask(arguments: Sequence[str], limit_s: float = 20.0) -> Ran:
             text=True,
             errors="replace",
             timeout=limit_s,
-            env=clean_environment({"UV_NO_PROGRESS": "1"}),
+            env=clean_environment({"UV_NO_PROGRESS": "1", **(variables or {})}),
         )
     except subprocess.TimeoutExpired:
         return Ran(False, f"error: no answer within {limit_s:.0f} s")

@@ -5,7 +5,6 @@ A `Task` travels to the workers as it is (see `Task.to_wire`), so its keys are p
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import math
 import tomllib
@@ -15,7 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from rosetta.errors import UserError
+from rosetta.errors import UserError, unknown
 
 TASKS_FOLDER = Path(__file__).parents[3] / "protocol" / "tasks"
 
@@ -198,12 +197,9 @@ def names() -> list[str]:
 
 def load(name: str) -> Task:
     """Read a task by name. An unknown name raises `UserError` with the nearest ones."""
-    path = TASKS_FOLDER / f"{name}.toml"
     if name not in names():
-        near = difflib.get_close_matches(name, names(), n=2, cutoff=0.4)
-        hint = f"did you mean {' or '.join(near)}?" if near else "there are: " + ", ".join(names())
-        raise UserError(f"unknown task {name!r}: {hint}")
-    return read(path)
+        raise UserError(unknown("task", name, names()))
+    return read(TASKS_FOLDER / f"{name}.toml")
 
 
 def read(path: Path) -> Task:

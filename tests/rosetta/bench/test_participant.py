@@ -27,7 +27,15 @@ WARMUP = 2
 def plan() -> TaskPlan:
     split = Split(np.zeros((64, 784), np.uint8), np.zeros(64, np.int32))
     data = Dataset("synthetic", split, split, 10, Source("synthetic", None, {}))
-    return TaskPlan(tasks.load("mlp"), data, steps=10, epochs=None, test_samples=64)
+    return TaskPlan(
+        task=tasks.load("mlp"),
+        dataset=data,
+        order=tasks.Order(64, 64, 1),
+        steps=10,
+        epochs=None,
+        block=2,
+        test_samples=64,
+    )
 
 
 def result(step: int, **more: Any) -> Result:
@@ -45,7 +53,7 @@ def trained(*results: Result, worker: workers.Worker = TORCH_LIKE, block: int = 
             block=given.step // block,
             phase=phase(given.step, WARMUP),
         )
-        participant.add(record, given)
+        participant.add(record, given, opens_turn=given.step == 0)
     return participant
 
 

@@ -22,7 +22,8 @@ def dataset(train: int, test: int) -> Dataset:
 
 
 def plan(train: int = 1000, test: int = 800, batch_size: int = 64, **asked: Any) -> TaskPlan:
-    nothing = {"steps": None, "epochs": None, "quick": False, "warmup": 5, "test_samples": None}
+    nothing = {"seed": 1, "steps": None, "epochs": None, "quick": False, "warmup": 5}
+    nothing |= {"block": None, "test_samples": None}
     task = tasks.load("mlp").override(batch_size=batch_size, epochs=asked.get("epochs"))
     return plan_task(task, dataset(train, test), **{**nothing, **asked})
 
@@ -45,7 +46,13 @@ def test_quick_trains_the_steps_of_the_task_file() -> None:
 
 def test_epochs_are_whole_ones_without_the_remainder() -> None:
     made = plan(epochs=3)
-    assert (made.steps, made.epochs, made.steps_per_epoch) == (45, 3, 15)
+    assert (made.steps, made.epochs, made.order.steps_per_epoch) == (45, 3, 15)
+
+
+def test_there_are_ten_blocks_or_more() -> None:
+    """An interval over few blocks says little; a long turn saves nothing."""
+    assert [plan(steps=steps).block for steps in (5, 20, 40, 99, 100, 400)] == [1, 2, 4, 9, 10, 10]
+    assert plan(steps=20, block=7).block == 7
 
 
 def test_without_a_word_the_task_file_decides() -> None:

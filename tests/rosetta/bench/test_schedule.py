@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,9 +92,15 @@ def test_the_phases() -> None:
 
 @given(st.integers(1, 12), st.integers(0, 2**31 - 1), st.integers(0, 50))
 def test_each_is_in_each_place_equally_often(count: int, seed: int, start: int) -> None:
-    orders = [turns(range(count), block, seed) for block in range(start, start + count)]
+    orders = [turns(range(count), block, seed) for block in range(start, start + 2 * count)]
     for place in range(count):
-        assert sorted(order[place] for order in orders) == list(range(count))
+        assert sorted(order[place] for order in orders) == sorted([*range(count), *range(count)])
+
+
+def test_nobody_always_follows_the_same_other() -> None:
+    pairs = {pair for block in range(8) for pair in itertools.pairwise(turns("abcd", block, 1))}
+    followed = {who: {before for before, after in pairs if after == who} for who in "abcd"}
+    assert all(len(others) >= 2 for others in followed.values())
 
 
 @given(st.lists(st.integers(), unique=True, max_size=8), st.integers(0, 99), st.integers(0, 99))

@@ -34,9 +34,9 @@ def test_an_absent_worker_does_not_make_another_one_first_more_often(
 ) -> None:
     task = tasks.load("mlp").override(batch_size=8)
     data = datasets.load("synthetic", task=task.to_wire())
-    more = {"epochs": None, "quick": False, "warmup": 0, "test_samples": 8}
+    more = {"seed": 1, "epochs": None, "quick": False, "warmup": 0, "block": 1}
     plan = Plan(
-        tasks=[plan_task(task, data, steps=BLOCKS, **more)],
+        tasks=[plan_task(task, data, steps=BLOCKS, test_samples=8, **more)],
         workers=chosen,
         joining=frozenset({"absent"}),
         out=tmp_path / "run",
@@ -46,7 +46,6 @@ def test_an_absent_worker_does_not_make_another_one_first_more_often(
         threads=1,
         device="cpu",
         warmup=0,
-        block=1,
     )
     summary = run(plan, PlainReporter(Console(stderr=True)))
     assert [row.status for row in summary.rows] == ["ok", "skipped", "ok"]

@@ -135,7 +135,3 @@ def test_output_that_is_piped_is_wide_enough_for_a_row(monkeypatch: pytest.Monke
 def test_sentences_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     options.say("a sentence")
     assert capsys.readouterr() == ("", "a sentence\n")
-
-
-def test_usable_cpus_are_those_that_the_process_may_use() -> None:
-    assert 1 <= options.usable_cpus() <= (os.cpu_count() or 1)

@@ -24,8 +24,8 @@ def train(session: Session, made: list[PreparedMessage]) -> list[int]:
 
 def test_a_whole_session(joined: Joined, router: Router) -> None:
     session, worker = joined()
-    ready = set_up(session, seed=7, threads=3, dropout=False)
-    assert ready.threads == 3
+    ready = set_up(session, seed=7, dropout=False)
+    assert ready.threads == 1
     assert train(session, batches(router, 5)) == list(range(5))
     session.end()
     session.bye()
@@ -33,7 +33,7 @@ def test_a_whole_session(joined: Joined, router: Router) -> None:
     assert worker.kinds == ["WELCOME", "SETUP", *["BATCH"] * 5, "END", "BYE"]
     setup = worker.received[1]
     assert setup["task"] == MLP.to_wire()
-    assert (setup["seed"], setup["dropout"], setup["threads"]) == (7, False, 3)
+    assert (setup["seed"], setup["dropout"], setup["threads"]) == (7, False, 1)
     assert setup["batch_size"] == 4
     assert [(a["name"], a["dtype"]) for a in setup["arrays"]] == [
         (p.name, "float32") for p in MLP.parameters

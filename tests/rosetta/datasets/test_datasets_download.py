@@ -148,6 +148,40 @@ def test_a_wrong_digest_is_told_and_nothing_is_kept(tar, fetch, server, cache):
     assert [path.name for path in (cache / "downloads").iterdir()] == [f"{TARBALL}.lock"]
 
 
+def test_after_a_wrong_file_the_next_location_is_tried(tar, fetch, server, said, monkeypatch):
+    monkeypatch.delenv("ROSETTA_DATA_MIRROR")
+    publish(monkeypatch, TARBALL, tar, bases=(f"{server.url}/old", f"{server.url}/"))
+    server.files[f"old/{TARBALL}"] = wrong = tar + b"x"
+    assert len(fetch().train) == 80
+    assert [path for path, _ in server.requests] == [
+        f"/mirror/old/{TARBALL}",
+        f"/mirror/{TARBALL}",
+    ]
+    found = hashlib.sha256(wrong).hexdigest()
+    assert any(f"found {found}): trying the next location" in sentence for sentence in said)
+
+
+@pytest.mark.parametrize("last", ["a wrong file", "no file", "no answer"])
+def test_a_wrong_file_is_told_when_no_location_has_the_right_one(
+    tar, fetch, server, cache, monkeypatch, last
+):
+    monkeypatch.delenv("ROSETTA_DATA_MIRROR")
+    second = "http://127.0.0.1:9" if last == "no answer" else f"{server.url}/second"
+    publish(monkeypatch, TARBALL, tar, bases=(f"{server.url}/first", second))
+    server.files = {f"first/{TARBALL}": tar + b"1"}
+    if last == "a wrong file":
+        server.files[f"second/{TARBALL}"] = tar + b"22"
+    with pytest.raises(DataError) as caught:
+        fetch()
+    assert not isinstance(caught.value, DataUnavailable)
+    message = str(caught.value)
+    where, content = ("second", tar + b"22") if last == "a wrong file" else ("first", tar + b"1")
+    assert f"{server.url}/{where}/{TARBALL} isn't the published file" in message
+    assert f"expected {hashlib.sha256(tar).hexdigest()}" in message
+    assert f"found {hashlib.sha256(content).hexdigest()}" in message
+    assert [path.name for path in (cache / "downloads").iterdir()] == [f"{TARBALL}.lock"]
+
+
 def test_an_endless_file_is_given_up(tar, fetch, server, cache):
     server.files[TARBALL] = tar * 50
     with pytest.raises(DataError, match="isn't the published file"):

@@ -41,7 +41,7 @@ def read(folder, tasks, cache, said):
 
 
 def test_an_unknown_name_is_answered_with_the_nearest(read):
-    with pytest.raises(UserError, match="no data set 'cifar': did you mean cifar10"):
+    with pytest.raises(UserError, match="unknown data set 'cifar': did you mean cifar10"):
         read(name="cifar")
     with pytest.raises(UserError, match="there are cifar10, imdb, mnist, synthetic"):
         read(name="xyz")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import io
 import json
@@ -12,36 +11,20 @@ import subprocess
 import sys
 import tarfile
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from rosetta import environments, workers
-from rosetta.environments import EnvironmentUnavailable, create
+from rosetta.environments import EnvironmentUnavailable, attempts
 from rosetta.environments.pip_settings import PipSettings
 from rosetta.workers import Worker
 
 RUNNING = "{}.{}".format(*sys.version_info[:2])
 MSGPACK = "msgpack==1.1.0\n"
 Make = Callable[..., Worker]
-
-WORKER_TOML = """\
-name = "tiny"
-title = "Tiny"
-language = "python"
-status = "living"
-tasks = ["mlp"]
-argv = ["{{python}}", "-m", "rosetta_worker", "{{folder}}", "--connect", "{{connection_file}}"]
-tape_argv = ["{{python}}", "-m", "rosetta_worker", "{{folder}}", "--tape", "{{tape}}"]
-[environment]
-kind = "uv"
-python = "{python}"
-requirements = "requirements.in"
-lock = "requirements.lock"
-framework = "{framework}"
-"""
+PutWheel = Callable[..., None]
 
 ENSURE = """\
 import sys
@@ -72,33 +55,6 @@ SLOW_WHEEL = {
 
 
 @pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-    """Describes the worker ``tiny``; its environment lies in a folder of this test."""
-    monkeypatch.setenv("ROSETTA_HOME", str(tmp_path / "home"))
-
-    def described(lock: str, python: str = RUNNING, framework: str = "msgpack") -> Worker:
-        folder = tmp_path / "workers" / "tiny"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "requirements.lock").write_text(lock)
-        file = folder / "worker.toml"
-        file.write_text(WORKER_TOML.format(python=python, framework=framework))
-        return workers.read(file)
-
-    return described
-
-
-@pytest.fixture
-def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder of wheels that is all that pip is configured with."""
-    folder = tmp_path / "wheels"
-    folder.mkdir()
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    return folder
-
-
-@pytest.fixture
 def gate(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Puts ``slow==1.0`` among the wheels: its building waits until this file exists."""
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
@@ -119,25 +75,6 @@ def gate(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
             archive.addfile(entry, io.BytesIO(text.encode()))
     yield gate
     gate.touch()  # whatever is still building ends
-
-
-def put_wheel(folder: Path, name: str, version: str) -> None:
-    """Writes the smallest wheel there is."""
-    info = f"{name}-{version}.dist-info"
-    contents = {
-        f"{name}.py": f"version = {version!r}\n",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    digests = {
-        file: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-        for file, text in contents.items()
-    }
-    record = [f"{file},sha256={digests[file]},{len(text)}" for file, text in contents.items()]
-    contents[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,"]) + "\n"
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
-        for file, text in contents.items():
-            wheel.writestr(file, text)
 
 
 def started(worker: Worker) -> subprocess.Popen[str]:
@@ -262,26 +199,31 @@ def test_a_home_that_cannot_be_written_is_said(
         environments.ensure(worker)
 
 
-def test_pips_folder_of_wheels_is_used(make: Make, wheels: Path) -> None:
-    put_wheel(wheels, "homemade", "1.5")
+def test_pips_folder_of_wheels_is_used(make: Make, wheels: Path, put_wheel: PutWheel) -> None:
+    put_wheel("homemade", "1.5")
     made = environments.ensure(make("homemade==1.5\n", framework="homemade"))
     assert made.framework_version == "1.5"
     assert imported(made.python, "import homemade; print(homemade.version)") == "1.5"
 
 
 def test_a_folder_of_wheels_that_is_missing_stops_nothing(
-    make: Make, wheels: Path, monkeypatch: pytest.MonkeyPatch
+    make: Make, wheels: Path, put_wheel: PutWheel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put_wheel(wheels, "homemade", "1.5")
+    put_wheel("homemade", "1.5")
     monkeypatch.setenv("PIP_FIND_LINKS", f"{wheels}/gone {wheels}")
     assert environments.ensure(make("homemade==1.5\n")).ready
 
 
 @pytest.mark.parametrize("fault", ["dangling file", "no answer"])
 def test_a_broken_extra_index_stops_nothing(
-    make: Make, tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+    make: Make,
+    tmp_path: Path,
+    wheels: Path,
+    put_wheel: PutWheel,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: str,
 ) -> None:
-    put_wheel(wheels, "homemade", "1.5")
+    put_wheel("homemade", "1.5")
     main, extra = tmp_path / "main", tmp_path / "extra"
     main.mkdir()
     (extra / "homemade").mkdir(parents=True)
@@ -304,21 +246,21 @@ def test_a_broken_extra_index_stops_nothing(
 def test_pytorchs_own_index_comes_first_where_nothing_is_configured(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in create._OWN_SOURCES:
+    for name in attempts._OWN_SOURCES:
         monkeypatch.delenv(name, raising=False)
     worker = make(MSGPACK)
     file = worker.folder / "worker.toml"
     file.write_text(file.read_text() + 'torch_backend = "cpu"\n')
     worker = workers.read(file)
 
-    first, second = create.attempts(worker, PipSettings())
+    first, second = attempts.attempts(worker, PipSettings())
     assert first.variables == {"UV_TORCH_BACKEND": "cpu"}
     assert second.variables == {}
     assert "several gigabytes" in second.note
-    (only,) = create.attempts(worker, PipSettings(find_links=("/wheels",)))
+    (only,) = attempts.attempts(worker, PipSettings(find_links=("/wheels",)))
     assert only.variables == {}
     monkeypatch.setenv("UV_TORCH_BACKEND", "cu128")
-    (only,) = create.attempts(worker, PipSettings())
+    (only,) = attempts.attempts(worker, PipSettings())
     assert only.variables == {}
 
 

@@ -221,7 +221,7 @@ def test_a_task_survives_the_wire(task: Task) -> None:
     ("change", "said"),
     [
         (("units = 128", "unist = 128"), ("unist", "$.layers[0]")),
-        (("seed = 1", "sead = 1"), ("sead",)),
+        (("classes = ", "clases = "), ("clases",)),
         (("epochs = 5", "epoch = 5"), ("epoch", "$.training")),
         (("[bench]\nsteps = 400", ""), ("bench",)),
         (('kind = "relu"', 'kind = "gelu"'), ("gelu", "$.layers[1]")),
@@ -268,9 +268,9 @@ def test_a_file_that_is_missing_or_not_text_is_named(tmp_path: Path) -> None:
     [
         ("cmn", "did you mean cnn"),
         ("resnet", "did you mean resnet50"),
-        ("transformer", "there are: mlp, cnn, gru, resnet50"),
+        ("transformer", "there are mlp, cnn, gru, resnet50"),
         ("../tasks/mlp", "unknown task '../tasks/mlp'"),
-        ("", "there are: mlp"),
+        ("", "there are mlp"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest_ones(name: str, said: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rosetta.bench.accuracy import Examination
+from rosetta.bench.evaluation import Evaluator
 from rosetta.datasets import Split
 
 CLASSES = 10
@@ -43,7 +43,7 @@ def knows(chunk: NDArray[Any]) -> NDArray[Any]:
 def accuracy(
     answer: Callable[[NDArray[Any]], NDArray[Any]], samples: int = 100, batch_size: int = 32
 ) -> float:
-    examination = Examination(a_set(samples), samples=samples, batch_size=batch_size, seed=1)
+    examination = Evaluator(a_set(samples), samples=samples, batch_size=batch_size, seed=1)
     return examination.accuracy(Answers(answer), CLASSES)
 
 
@@ -75,7 +75,7 @@ def test_logits_that_are_not_finite_are_wrong(bad: float, place: str) -> None:
 
 def test_the_last_chunk_may_be_smaller() -> None:
     session = Answers(knows)
-    examination = Examination(a_set(100), samples=100, batch_size=32, seed=1)
+    examination = Evaluator(a_set(100), samples=100, batch_size=32, seed=1)
     assert examination.accuracy(session, CLASSES) == 1.0
     assert session.sizes == [32, 32, 32, 4]
 
@@ -88,7 +88,7 @@ def test_a_mistake_in_the_last_chunk_counts_like_any_other() -> None:
 
 
 def test_a_part_of_a_sorted_set_is_balanced() -> None:
-    examination = Examination(a_set(10_000), samples=500, batch_size=64, seed=1)
+    examination = Evaluator(a_set(10_000), samples=500, batch_size=64, seed=1)
     counts = np.bincount(examination.labels, minlength=CLASSES)
     assert counts.sum() == 500
     assert counts.min() > 25
@@ -96,7 +96,7 @@ def test_a_part_of_a_sorted_set_is_balanced() -> None:
 
 
 def test_inputs_and_labels_of_the_part_belong_together() -> None:
-    examination = Examination(a_set(1000), samples=333, batch_size=64, seed=1)
+    examination = Evaluator(a_set(1000), samples=333, batch_size=64, seed=1)
     session = Answers(knows)
     assert examination.accuracy(session, CLASSES) == 1.0
     assert sum(session.sizes) == len(examination.labels) == 333
@@ -110,9 +110,7 @@ def seen(seed: int) -> list[int]:
         numbers.extend(chunk[:, 1].tolist())
         return knows(chunk)
 
-    Examination(a_set(1000), samples=100, batch_size=64, seed=seed).accuracy(
-        Answers(answer), CLASSES
-    )
+    Evaluator(a_set(1000), samples=100, batch_size=64, seed=seed).accuracy(Answers(answer), CLASSES)
     return numbers
 
 
@@ -123,5 +121,5 @@ def test_every_worker_is_examined_on_the_same_samples() -> None:
 
 
 def test_asking_for_more_than_there_are_examines_all() -> None:
-    examination = Examination(a_set(50), samples=5000, batch_size=64, seed=1)
+    examination = Evaluator(a_set(50), samples=5000, batch_size=64, seed=1)
     assert len(examination.labels) == 50

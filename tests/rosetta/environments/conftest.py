@@ -1,0 +1,91 @@
+"""A worker of one's own, and home-made packages."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rosetta import workers
+from rosetta.workers import Worker
+
+RUNNING = "{}.{}".format(*sys.version_info[:2])
+
+WORKER_TOML = """\
+name = "tiny"
+title = "Tiny"
+language = "python"
+status = "living"
+tasks = ["mlp"]
+argv = ["{{python}}", "-m", "rosetta_worker", "{{folder}}", "--connect", "{{connection_file}}"]
+tape_argv = ["{{python}}", "-m", "rosetta_worker", "{{folder}}", "--tape", "{{tape}}"]
+[environment]
+kind = "uv"
+python = "{python}"
+requirements = "requirements.in"
+lock = "requirements.lock"
+framework = "{framework}"
+"""
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Worker]:
+    """Describes the worker ``tiny``; its environment lies in a folder of this test."""
+    monkeypatch.setenv("ROSETTA_HOME", str(tmp_path / "home"))
+
+    def described(
+        lock: str, python: str = RUNNING, framework: str = "msgpack", requirements: str = ""
+    ) -> Worker:
+        folder = tmp_path / "workers" / "tiny"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "requirements.lock").write_text(lock)
+        (folder / "requirements.in").write_text(requirements)
+        file = folder / "worker.toml"
+        file.write_text(WORKER_TOML.format(python=python, framework=framework))
+        return workers.read(file)
+
+    return described
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of wheels that is all that pip is configured with."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    return folder
+
+
+@pytest.fixture
+def put_wheel(wheels: Path) -> Callable[..., None]:
+    """Puts the smallest wheel there is into the folder."""
+
+    def put(name: str, version: str, *needs: str) -> None:
+        info = f"{name}-{version}.dist-info"
+        contents = {
+            f"{name}.py": f"version = {version!r}\n",
+            f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+            + "".join(f"Requires-Dist: {need}\n" for need in needs),
+            f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        }
+        digests = {
+            file: base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
+            .rstrip(b"=")
+            .decode()
+            for file, text in contents.items()
+        }
+        record = [f"{file},sha256={digests[file]},{len(text)}" for file, text in contents.items()]
+        contents[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,"]) + "\n"
+        with zipfile.ZipFile(wheels / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+            for file, text in contents.items():
+                wheel.writestr(file, text)
+
+    return put
