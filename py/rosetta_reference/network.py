@@ -20,7 +20,8 @@ class Network:
     `task` is the content of a task file, `parameters` maps each canonical name to its values (they
     are copied). All computation is done in `dtype`. Without `dropout` the dropout layers are left
     out. `seed` fixes the dropout masks and nothing else. `adam_form` ("torch" or "hat") says where
-    Adam adds epsilon: see `optimisers.Adam`.
+    Adam adds epsilon, `momentum_form` ("outside" or "inside") where momentum has the learning
+    rate: see `optimisers`.
 
     Inputs are what the task's `input` table says: uint8 pixels, which are scaled here, or int32
     tokens, in batches (N, …). Labels are int32 (N).
@@ -39,6 +40,7 @@ class Network:
         dropout: bool = True,
         seed: int = 0,
         adam_form: str = "torch",
+        momentum_form: str = "outside",
         trusting: bool = False,
     ) -> None:
         loss = task.get("loss")  # a task that goes forward only has none
@@ -64,7 +66,9 @@ class Network:
         names = [entry["name"] for entry in task["parameters"]]
         self._parameters = _in_order(names, self._layers)
         _load(parameters, self._parameters)
-        self._optimiser = make_optimiser(task["optimiser"], self._parameters, adam_form)
+        self._optimiser = make_optimiser(
+            task["optimiser"], self._parameters, adam_form, momentum_form
+        )
 
     def check(self, inputs: np.ndarray, labels: Optional[np.ndarray] = None) -> None:
         """Raise ValueError unless a batch is the task's: types, shapes, tokens and labels in range.
@@ -80,6 +84,10 @@ class Network:
         loss = self._differentiate(inputs, labels)
         self._optimiser.update(self._gradients())
         return loss
+
+    def set_learning_rate(self, rate: float) -> None:
+        """Use another learning rate from the next step on; the optimiser keeps its state."""
+        self._optimiser.learning_rate = float(rate)
 
     def gradients(
         self, inputs: np.ndarray, labels: np.ndarray

@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterator, List, Mapping
 import numpy as np
 
 ADAM_FORMS = ("torch", "hat")
+MOMENTUM_FORMS = ("outside", "inside")
 
 # An update reads and writes a parameter, its gradient and the optimiser's own arrays several times.
 # In pieces of this many elements they stay in the processor's cache meanwhile.
@@ -18,8 +19,9 @@ class Optimiser:
     The parameters are C-contiguous arrays of one float type, and are the same objects ever after.
     """
 
-    def __init__(self, parameters: Mapping[str, np.ndarray]) -> None:
+    def __init__(self, parameters: Mapping[str, np.ndarray], learning_rate: float) -> None:
         self._parameters = dict(parameters)
+        self.learning_rate = float(learning_rate)
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
         """Do one step; `gradients` has an array of the same shape for every parameter."""
@@ -33,27 +35,45 @@ class Optimiser:
 class Sgd(Optimiser):
     """Stochastic gradient descent with classical momentum (Polyak 1964; not Nesterov's).
 
+    The form "outside" has the learning rate outside the velocity,
+
         v = momentum · v + g          w = w - learning_rate · v          v₀ = 0
 
-    Sutskever et al. 2013 (ICML), equations 1 and 2, have the learning rate inside v; at a constant
-    learning rate that is the same.
+    and "inside", as in Sutskever et al. 2013 (ICML), equations 1 and 2,
+
+        v = momentum · v + learning_rate · g          w = w - v
+
+    At a constant learning rate they are the same; after a change, the first applies the new rate
+    to all of the past, the second to new gradients only.
     """
 
     def __init__(
-        self, parameters: Mapping[str, np.ndarray], learning_rate: float, momentum: float = 0.0
+        self,
+        parameters: Mapping[str, np.ndarray],
+        learning_rate: float,
+        momentum: float = 0.0,
+        form: str = "outside",
     ) -> None:
-        Optimiser.__init__(self, parameters)
-        self._learning_rate, self._momentum = float(learning_rate), float(momentum)
+        Optimiser.__init__(self, parameters, learning_rate)
+        if form not in MOMENTUM_FORMS:
+            raise ValueError(
+                "momentum form {!r} is unknown; known are {}".format(form, MOMENTUM_FORMS)
+            )
+        self._momentum = float(momentum)
+        self._form = form
         self._velocity = self._state()
 
     def update(self, gradients: Mapping[str, np.ndarray]) -> None:
+        inside, outside = self.learning_rate, 1.0
+        if self._form == "outside":
+            inside, outside = outside, inside
         for name, parameter in self._parameters.items():
             scratch = np.empty(min(PIECE, parameter.size), parameter.dtype)
             for w, g, v in _pieces(parameter, gradients[name], self._velocity[name]):
                 change = scratch[: len(w)]
                 v *= self._momentum
-                v += g
-                w -= np.multiply(v, self._learning_rate, out=change)
+                v += g if inside == 1.0 else np.multiply(g, inside, out=change)
+                w -= v if outside == 1.0 else np.multiply(v, outside, out=change)
 
 
 class Adam(Optimiser):
@@ -83,10 +103,10 @@ class Adam(Optimiser):
         epsilon: float = 1e-8,
         form: str = "torch",
     ) -> None:
-        Optimiser.__init__(self, parameters)
+        Optimiser.__init__(self, parameters, learning_rate)
         if form not in ADAM_FORMS:
             raise ValueError("Adam form {!r} is unknown; known are {}".format(form, ADAM_FORMS))
-        self._learning_rate, self._epsilon = float(learning_rate), float(epsilon)
+        self._epsilon = float(epsilon)
         self._beta1, self._beta2 = float(beta1), float(beta2)
         self._form = form
         self._steps = 0
@@ -99,9 +119,9 @@ class Adam(Optimiser):
         root_correction2 = math.sqrt(1.0 - self._beta2**self._steps)
         # Both forms are  w - rate · m / (√v / divisor + epsilon).
         if self._form == "torch":
-            rate, divisor = self._learning_rate / correction1, root_correction2
+            rate, divisor = self.learning_rate / correction1, root_correction2
         else:
-            rate, divisor = self._learning_rate * root_correction2 / correction1, 1.0
+            rate, divisor = self.learning_rate * root_correction2 / correction1, 1.0
         for name, parameter in self._parameters.items():
             scratch = np.empty(min(PIECE, parameter.size), parameter.dtype)
             arrays = (parameter, gradients[name], self._mean[name], self._square[name])
@@ -133,7 +153,10 @@ class Adam(Optimiser):
 
 
 def make_optimiser(
-    settings: Mapping[str, Any], parameters: Mapping[str, np.ndarray], adam_form: str = "torch"
+    settings: Mapping[str, Any],
+    parameters: Mapping[str, np.ndarray],
+    adam_form: str = "torch",
+    momentum_form: str = "outside",
 ) -> Optimiser:
     """Return the optimiser that a task's `optimiser` table describes.
 
@@ -154,7 +177,7 @@ def make_optimiser(
             "optimiser {}: unknown {}; known are {}".format(kind, strange, known[kind])
         )
     if kind == "sgd":
-        return Sgd(parameters, **values)
+        return Sgd(parameters, form=momentum_form, **values)
     return Adam(parameters, form=adam_form, **values)
 
 

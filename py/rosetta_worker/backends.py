@@ -11,7 +11,7 @@ sockets, messages or timing. It has two functions:
 
 `build(setup, parameters) -> network`
     Builds the network of `setup.task` with the given initial parameters: a dict from canonical name
-    to float32 array in canonical layout. The network has four methods:
+    to float32 array in canonical layout. The network has five methods:
 
     `to_device(inputs, labels) -> batch`
         From NumPy arrays (read-only: uint8 pixels (batch, ...) or int32 tokens (batch, time), and
@@ -19,6 +19,8 @@ sockets, messages or timing. It has two functions:
     `train_step(batch) -> float`
         Forward, loss, backward, update. Returns the mean loss of the batch before the update, and
         only when the device has finished all of it. Timed as `step_ns`.
+    `set_learning_rate(rate)`
+        The learning rate from the next step on. Seldom called, and not timed.
     `predict(inputs) -> array`
         Logits, float32 (batch, classes), dropout off.
     `parameters() -> dict`
@@ -154,6 +156,14 @@ def _require_keys(what: str, content: Dict[str, Any], keys: Dict[str, Any], re: 
     lacking = [key for key, kind in keys.items() if type(content.get(key)) is not kind]
     if lacking:
         raise WireError("bad_header", "%s lacks %s" % (what, ", ".join(lacking)), re)
+
+
+def check_learning_rate(header: Dict[str, Any], re: int) -> float:
+    """The `learning_rate` of a BATCH: a number from 0 to a million, or `WireError`."""
+    rate = header["learning_rate"]
+    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate <= 1e6:
+        raise WireError("bad_header", "BATCH's `learning_rate` is %r" % (rate,), re)
+    return float(rate)
 
 
 def _check_range(what: str, values: Any, limit: int, re: int) -> None:

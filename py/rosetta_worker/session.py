@@ -113,6 +113,8 @@ class Session:
         labels = backends.check_labels(setup.task, arrays, re)
         step = header.get("step")
         self._require(is_number(step), "BATCH lacks `step`", re, "bad_header")
+        if header.get("learning_rate") is not None:
+            self._network.set_learning_rate(backends.check_learning_rate(header, re))
         started = now_ns()
         batch = self._network.to_device(inputs, labels)
         copied = now_ns()

@@ -79,14 +79,20 @@ def test_a_worker_agrees_with_the_reference(worker, task_name, joined, router):
 
     losses: list[float] = []
     rows = [slice(8 * step, 8 * (step + 1)) for step in range(STEPS)]
+    # The learning rate changes once: momentum that has it folded in would show at the last step.
+    rates = [None, 3 * task.optimiser.learning_rate, None]
     session.train(
         [
-            prepare_batch(router.next_id(), step, data.inputs[r], data.labels[r])
-            for step, r in enumerate(rows)
+            prepare_batch(router.next_id(), step, data.inputs[r], data.labels[r], rate)
+            for step, (r, rate) in enumerate(zip(rows, rates, strict=True))
         ],
         lambda result: losses.append(result.loss),
     )
-    expected = [reference.train_step(data.inputs[r], data.labels[r]) for r in rows]
+    expected = []
+    for r, rate in zip(rows, rates, strict=True):
+        if rate is not None:
+            reference.set_learning_rate(rate)
+        expected.append(reference.train_step(data.inputs[r], data.labels[r]))
     assert losses == pytest.approx(expected, rel=TOLERANCE[task_name])
 
     trained = reference.parameters()

@@ -120,6 +120,8 @@ def values(kind: inspect.Type) -> st.SearchStrategy[Any]:
             return values(inner)
         case inspect.IntType(ge=low, le=high):
             return st.integers(low, high if high is not None else 2**63 - 1)
+        case inspect.FloatType(ge=low, le=high) if low is not None:
+            return st.floats(low, high)
         case inspect.FloatType():
             return numbers
         case inspect.BoolType():

@@ -98,6 +98,8 @@ def type_and_bounds(schema: dict[str, Any]) -> tuple[str, str]:
             if "maximum" in schema:
                 return "integer", f"{schema['minimum']} … {power(schema['maximum'])}"
             return "integer", f"≥ {schema['minimum']}"
+        case "number" if "minimum" in schema:
+            return "float", f"{schema['minimum']} … {schema['maximum']:.0f}"
         case "number":
             return "float", "—"
         case "boolean":

@@ -105,3 +105,29 @@ def test_what_is_unknown_is_named(settings, message):
 def test_an_unknown_adam_form_is_named():
     with pytest.raises(ValueError, match="form 'keras' is unknown"):
         make_optimiser({"kind": "adam", "learning_rate": 1.0}, {"w": np.zeros(1)}, "keras")
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        # w after three steps with g = 1, 2, 3, momentum 1/2, learning rate 0.1 and then 0.3
+        ("outside", -(0.1 * 1 + 0.1 * 2.5 + 0.3 * 4.25)),
+        ("inside", -(0.1 + (0.05 + 0.2) + (0.125 + 0.9))),
+    ],
+)
+def test_momentum_forms_differ_when_the_learning_rate_changes(form, expected):
+    w = {"w": np.zeros(1)}
+    optimiser = make_optimiser(
+        {"kind": "sgd", "learning_rate": 0.1, "momentum": 0.5}, w, momentum_form=form
+    )
+    for gradient, rate in ((1.0, 0.1), (2.0, 0.1), (3.0, 0.3)):
+        optimiser.learning_rate = rate
+        optimiser.update({"w": np.array([gradient])})
+    assert w["w"][0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_an_unknown_momentum_form_is_refused():
+    with pytest.raises(ValueError, match="known are"):
+        make_optimiser(
+            {"kind": "sgd", "learning_rate": 0.1, "momentum": 0.5}, {}, momentum_form="nesterov"
+        )

@@ -44,6 +44,7 @@ class Tiny:
     def __init__(self, failing: str) -> None:
         self.failing = failing
         self.setups: list[Any] = []
+        self.rates: list[float] = []
 
     def build(self, setup: Any, parameters: dict[str, np.ndarray]) -> Any:
         self.setups.append(setup)
@@ -63,6 +64,9 @@ class Tiny:
         for value in self.values.values():
             value += 1
         return len(batch.inputs) / 2
+
+    def set_learning_rate(self, rate: float) -> None:
+        self.rates.append(rate)
 
     def predict(self, inputs: np.ndarray) -> np.ndarray:
         self._may_fail("predict")

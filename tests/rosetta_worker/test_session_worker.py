@@ -44,9 +44,9 @@ def setup(number: int = 1, arrays: Any = VALUES, **changes: Any) -> list[Any]:
 
 def batch(number: int = 2, **changes: Any) -> list[Any]:
     arrays = {"inputs": INPUTS, "labels": LABELS} | changes
-    step = arrays.pop("step", 0)
+    fields = {"step": 0} | {k: arrays.pop(k) for k in ("step", "learning_rate") if k in arrays}
     arrays = {name: array for name, array in arrays.items() if array is not MISSING}
-    return message("BATCH", number, arrays, step=step)
+    return message("BATCH", number, arrays, **fields)
 
 
 WELCOME = message("WELCOME", 0, re=0, protocol="1.0", credit=2, reconnect_ns=0)
@@ -56,6 +56,12 @@ END = message("END", 50)
 def summary(script: Any) -> list[Any]:
     """(type or error code, re) of each answer."""
     return [(header.get("code", header["type"]), header.get("re")) for header in script.said]
+
+
+def test_a_learning_rate_holds_from_its_batch_on(play):
+    script = play(setup(), batch(2), batch(3, learning_rate=0), batch(4), batch(5, learning_rate=2))
+    assert summary(script)[1:] == [("RESULT", number) for number in (2, 3, 4, 5)]
+    assert script.backend.rates == [0.0, 2.0]
 
 
 def test_a_session_from_greeting_to_farewell(play):
@@ -211,6 +217,7 @@ def test_a_setup_that_can_not_be_built_is_refused_and_the_next_one_works(play, w
         ({"labels": LABELS[:, None]}, "bad_shape"),
         ({"labels": LABELS + 1}, "bad_value"),
         ({"labels": LABELS - 1}, "bad_value"),
+        *[({"learning_rate": r}, "bad_header") for r in ("0.1", -1, True, float("nan"), 1e7)],
         *[({"step": step}, "bad_header") for step in (MISSING, "0", -1, True, 1.5, None)],
     ],
 )

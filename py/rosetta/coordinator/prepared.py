@@ -46,11 +46,18 @@ def prepare_setup(
 
 
 def prepare_batch(
-    number: int, step: int, inputs: NDArray[Any], labels: NDArray[np.int32]
+    number: int,
+    step: int,
+    inputs: NDArray[Any],
+    labels: NDArray[np.int32],
+    learning_rate: float | None = None,
 ) -> PreparedMessage:
-    """A BATCH with id `number`. The arrays must not be changed afterwards: they aren't copied."""
+    """A BATCH with id `number`, with a new learning rate where one is given.
+
+    The arrays must not be changed afterwards: they aren't copied.
+    """
     arrays = {"inputs": inputs, "labels": labels}
-    message = Batch(id=number, step=step, arrays=describe(arrays))
+    message = Batch(id=number, step=step, learning_rate=learning_rate, arrays=describe(arrays))
     return PreparedMessage(message, encode(message, arrays))
 
 

@@ -200,6 +200,10 @@ class Batch(Message, frozen=True, kw_only=True, tag="BATCH"):
     """Train one step on this batch."""
 
     step: Annotated[int, Meta(ge=0, description="number of the step since SETUP, from 0")]
+    learning_rate: Annotated[
+        Annotated[float, Meta(ge=0, le=1e6)] | None,
+        Meta(description="the learning rate from this step on; absent: as before"),
+    ] = None
     arrays: Annotated[ArrayList, Meta(description="`inputs`, `labels`")]
 
 

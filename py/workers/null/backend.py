@@ -31,6 +31,9 @@ class Network:
     def train_step(self, batch):
         return 0.0
 
+    def set_learning_rate(self, rate):
+        pass
+
     def predict(self, inputs):
         return np.zeros((len(inputs), self.classes), np.float32)
 

@@ -68,6 +68,10 @@ class Backend:
         inputs, labels = batch
         return self._network.train_step(inputs, labels)
 
+    def set_learning_rate(self, rate: float) -> None:
+        """Use another learning rate from the next step on."""
+        self._network.set_learning_rate(rate)
+
     def predict(self, inputs: np.ndarray) -> np.ndarray:
         """Return the logits, float32 (N, classes), with dropout off."""
         return self._network.predict(inputs)

@@ -137,6 +137,10 @@ class Network:
             torch.cuda.synchronize(self.device)
         return loss.item()
 
+    def set_learning_rate(self, rate):
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+
     def predict(self, inputs):
         self.module.eval()
         with torch.no_grad():
