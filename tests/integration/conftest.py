@@ -90,6 +90,7 @@ def bench(tmp_path: Path) -> Callable[..., tuple[Summary, list[Step]]]:
             seed=1,
             threads=1,
             device="cpu",
+            prove=False,
             warmup=1,
             baseline=chosen[-1].name,
             deadlines=deadlines or Deadlines(start=30, setup=30, first_step=30, step=30, end=5),

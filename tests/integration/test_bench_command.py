@@ -12,7 +12,19 @@ import pytest
 from rosetta.results import Step
 
 SCHEMAS = Path(__file__).parents[2] / "protocol" / "schema" / "results"
-TINY = ("--steps", 12, "--warmup", 2, "--block", 4, "--test-samples", 200, "--data", "synthetic")
+TINY = (
+    "--no-proof",
+    "--steps",
+    12,
+    "--warmup",
+    2,
+    "--block",
+    4,
+    "--test-samples",
+    200,
+    "--data",
+    "synthetic",
+)
 
 
 @pytest.fixture
@@ -82,7 +94,7 @@ def test_the_same_seed_gives_the_same_losses(rosetta, tmp_path):
 def test_epochs_are_examined_one_by_one(rosetta, tmp_path):
     out = tmp_path / "run"
     command = ("bench", "--task", "mlp", "--worker", "numpy", "--epochs", 2, "--data", "synthetic")
-    assert rosetta(*command, "--batch-size", 500, "--out", out).wait(100) == 0
+    assert rosetta(*command, "--no-proof", "--batch-size", 500, "--out", out).wait(100) == 0
     (row,) = check(out, "summary")["rows"]
     assert [e["after_step"] for e in row["evaluations"]] == [20, 40]
     assert [e["samples"] for e in row["evaluations"]] == [2000, 2000]

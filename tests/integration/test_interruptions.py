@@ -10,7 +10,17 @@ import pytest
 
 from integration.observe import alive, children, command_line, eventually, steps_in
 
-ENDLESS = ("--task", "mlp", "--worker", "null,numpy", "--epochs", 100000, "--data", "synthetic")
+ENDLESS = (
+    "--no-proof",
+    "--task",
+    "mlp",
+    "--worker",
+    "null,numpy",
+    "--epochs",
+    100000,
+    "--data",
+    "synthetic",
+)
 
 
 @pytest.fixture
@@ -60,7 +70,18 @@ def test_workers_leave_when_their_coordinator_was_killed(running, tmp_path):
 
 def test_a_worker_killed_in_a_step_leaves_the_others_alone(rosetta, tmp_path):
     process = rosetta(
-        *("bench", "--task", "gru", "--worker", "numpy,null", "--steps", 30, "--data", "synthetic"),
+        *(
+            "bench",
+            "--no-proof",
+            "--task",
+            "gru",
+            "--worker",
+            "numpy,null",
+            "--steps",
+            30,
+            "--data",
+            "synthetic",
+        ),
         *("--out", tmp_path / "run", "--threads", 1, "--test-samples", 64),
     )
     assert eventually(lambda: steps_in(tmp_path / "run") > 8, 90)

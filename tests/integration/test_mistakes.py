@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-TINY = ("--steps", 2, "--warmup", 0, "--data", "synthetic", "--worker", "null")
+TINY = ("--no-proof", "--steps", 2, "--warmup", 0, "--data", "synthetic", "--worker", "null")
 
 MISTAKES = [
     # what is typed, what the line says

@@ -19,7 +19,7 @@ def run_on(rosetta, tmp_path, *arguments) -> dict:
     """The summary of a run on the small files."""
     out = tmp_path / "run"
     process = rosetta(
-        *("bench", "--data-dir", SMALL, "--out", out, *arguments),
+        *("bench", "--no-proof", "--data-dir", SMALL, "--out", out, *arguments),
         ROSETTA_CACHE=str(tmp_path / "cache"),
     )
     _, progress = process.communicate(timeout=280)

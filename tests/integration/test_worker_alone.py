@@ -51,7 +51,18 @@ def test_a_damaged_tape_is_said_in_one_line(rosetta, tmp_path):
 def test_a_worker_joins_by_connection_file(rosetta, tmp_path):
     out = tmp_path / "run"
     run = rosetta(
-        *("bench", "--task", "mlp", "--worker", "null", "--join", "numpy", "--data", "synthetic"),
+        *(
+            "bench",
+            "--no-proof",
+            "--task",
+            "mlp",
+            "--worker",
+            "null",
+            "--join",
+            "numpy",
+            "--data",
+            "synthetic",
+        ),
         *("--steps", 5, "--warmup", 0, "--test-samples", 10, "--threads", 1, "--out", out),
     )
     file = out / "numpy.mlp.connection.json"

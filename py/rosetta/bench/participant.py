@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 
 from rosetta.bench.plan import TaskPlan
 from rosetta.coordinator import Session, WorkerFailureError
+from rosetta.proof import Verdict
 from rosetta.protocol.messages import Ready, Result
 from rosetta.results import Evaluation, Phase, Row, Step, median_and_mad
-from rosetta.results.records import RowStatus
+from rosetta.results.records import Proof, RowStatus
+from rosetta.tasks.forms import unusual
 from rosetta.workers import Worker
 
 
@@ -24,6 +26,8 @@ class Participant:
     status: RowStatus | None = None
     """None as long as it takes part."""
     reason: str | None = None
+    proof: Proof = "unproved"
+    proof_detail: str | None = None
     ready: Ready | None = None
     steps: int = 0
     final_loss: float | None = None
@@ -54,6 +58,12 @@ class Participant:
         """It never started."""
         self.status, self.reason = "skipped", reason
 
+    def proved(self, verdict: Verdict) -> None:
+        """The proof has ended; a network that isn't the same doesn't go on unless allowed to."""
+        failure = verdict.first_failure
+        self.proof = "different" if failure else "same"
+        self.proof_detail = str(failure) if failure else None
+
     def add(self, step: Step, result: Result, *, opens_turn: bool) -> None:
         """Count one step; `opens_turn` for the first one after other workers had theirs."""
         self.steps += 1
@@ -82,6 +92,8 @@ class Participant:
             threads=self.ready.threads if self.ready else threads,
             status=self.status or "interrupted",
             reason=self.reason,
+            proof=self.proof,
+            proof_detail=self.proof_detail,
             harness=self.worker.harness,
             steps=self.steps,
             timed_steps=len(self.step_ns),
@@ -102,6 +114,7 @@ class Participant:
             language=hello.language if hello else self.worker.language,
             language_version=hello.language_version if hello else None,
             forms=hello.forms if hello else {},
+            unusual_forms=unusual(plan.task, hello.forms) if hello else [],
             disclosures=hello.disclosures if hello else {},
         )
 

@@ -58,6 +58,10 @@ class Plan:
     bind: str | None = None
     baseline: str | None = None
     deadlines: Deadlines = field(default_factory=Deadlines)
+    prove: bool = True
+    """Prove each worker before it is timed."""
+    allow_unproved: bool = False
+    """Time a worker although it isn't the same network; its row is marked."""
     notes: Sequence[str] = ()
     options: dict[str, Any] = field(default_factory=dict)
     command: Sequence[str] = ()

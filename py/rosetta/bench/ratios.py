@@ -15,13 +15,14 @@ def with_ratios(
 ) -> list[Row]:
     """`rows` with `ratio` and `ratio_interval`.
 
-    Rows that aren't `ok`, and workers that measure the harness, take no part. Without a baseline
+    Rows that aren't `ok`, networks that aren't the same, and workers that measure the harness take
+    no part. Without a baseline
     row there are no ratios.
     """
     timed = {
         p.name: p.work_ns
         for p in participants
-        if p.status == "ok" and p.work_ns and not p.worker.harness
+        if p.status == "ok" and p.proof != "different" and p.work_ns and not p.worker.harness
     }
     reference = timed.get(baseline) if baseline else None
     if reference is None:
@@ -47,7 +48,8 @@ def why_no_ratios(rows: Sequence[Row], baseline: str | None) -> list[str]:
     if baseline is None or len([row for row in rows if row.status == "ok"]) == 0:
         return []
     return [
-        f"{row.task}: no ratios, since the baseline {baseline} is {row.status}"
+        f"{row.task}: no ratios, since the baseline {baseline} is "
+        + (row.status if row.status != "ok" else "not the same network")
         for row in rows
-        if row.worker == baseline and row.status != "ok"
+        if row.worker == baseline and (row.status != "ok" or row.proof == "different")
     ]

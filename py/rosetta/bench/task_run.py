@@ -8,21 +8,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rosetta import environments, tasks
-from rosetta.bench import conditions, schedule
+from rosetta import tasks
+from rosetta.bench import schedule
 from rosetta.bench.context import Context
 from rosetta.bench.evaluation import Evaluator
+from rosetta.bench.launch import launch
 from rosetta.bench.participant import Participant, step_record
 from rosetta.bench.plan import TaskPlan
+from rosetta.bench.proving import prove_in_own_process
 from rosetta.coordinator import (
     PreparedMessage,
-    Process,
     Session,
     WorkerFailureError,
     prepare_batch,
 )
 from rosetta.protocol.messages import Result
 from rosetta.results import Evaluation, Row
+from rosetta.tasks.forms import in_form
 
 JOIN_SECONDS = 600.0
 """How long to wait for a worker that somebody starts by hand, its environment included."""
@@ -45,7 +47,8 @@ class TaskRun:
         reporter = self._context.reporter
         reporter.begin(name, label, [p.name for p in chosen], self._task.steps)
         try:
-            self._start(chosen)
+            self._prove(chosen)
+            self._start([p for p in chosen if p.status is None])
             self._greet()
             self._set_up()
             self._train()
@@ -70,6 +73,48 @@ class TaskRun:
             participant.skipped(unavailable[worker.name])
         return participant.status == "skipped"
 
+    def _prove(self, chosen: list[Participant]) -> None:
+        """Each in a process of its own, so that nothing is warm when the clocks start.
+
+        A worker that is started by hand can't be started twice: it stays unproved.
+        """
+        if not self._plan.prove:
+            return
+        for participant in chosen:
+            if participant.worker.harness or participant.name in self._plan.joining:
+                continue
+            self._context.reporter.state(participant.name, "proving that it is the same network")
+            with _recording_failure(participant):
+                session = self._new_session(participant)
+                log = self._context.directory.log(participant.name)
+                participant.proved(
+                    prove_in_own_process(
+                        session,
+                        participant.worker,
+                        self._task.task,
+                        scratch=self._context.scratch,
+                        log=log,
+                    )
+                )
+                if participant.proof == "different" and not self._plan.allow_unproved:
+                    sentence = f"not the same network: {participant.proof_detail}"
+                    raise WorkerFailureError("failed", sentence)
+
+    def _new_session(self, participant: Participant) -> Session:
+        plan = self._plan
+        deadlines = plan.deadlines
+        if participant.name in plan.joining:
+            deadlines = dataclasses.replace(deadlines, start=max(deadlines.start, JOIN_SECONDS))
+        return Session(
+            self._context.router,
+            participant.name,
+            plan.run,
+            device=plan.device,
+            threads=plan.threads,
+            deadlines=deadlines,
+            credit=plan.credit,
+        )
+
     def _start(self, chosen: list[Participant]) -> None:
         """Start all processes before waiting for any, so that the imports overlap."""
         for participant in chosen:
@@ -77,39 +122,19 @@ class TaskRun:
                 self._launch(participant)
 
     def _launch(self, participant: Participant) -> None:
-        plan, worker = self._plan, participant.worker
-        joins = worker.name in plan.joining
-        deadlines = plan.deadlines
-        if joins:
-            deadlines = dataclasses.replace(deadlines, start=max(deadlines.start, JOIN_SECONDS))
-        session = participant.session = Session(
-            self._context.router,
-            worker.name,
-            plan.run,
-            device=plan.device,
-            threads=plan.threads,
-            deadlines=deadlines,
-            credit=plan.credit,
-        )
+        worker = participant.worker
+        session = participant.session = self._new_session(participant)
         name = f"{worker.name}.{self._task.task.name}"
-        folder = self._context.directory.path if joins else self._context.scratch
-        file = folder.resolve() / f"{name}.connection.json"
-        session.write_connection_file(file)
-        self._connection_files.append(file)
-        if joins:
+        if worker.name in self._plan.joining:
+            file = self._context.directory.path.resolve() / f"{name}.connection.json"
+            session.write_connection_file(file)
             command = f"rosetta worker {worker.name} --connect {file}"
             self._context.reporter.note(f"{worker.name} waits for you to start it: {command}")
-            return
-        python = environments.status(worker).python
-        assert python is not None  # a worker without an environment was skipped
-        working_folder = self._context.scratch / name
-        working_folder.mkdir()
-        session.process = Process(
-            worker.command(python, file),
-            environments.clean_environment(conditions.variables(plan.threads)),
-            self._context.directory.log(worker.name),
-            working_folder,
-        )
+        else:
+            log = self._context.directory.log(worker.name)
+            scratch = self._context.scratch
+            file = launch(session, worker, name=name, scratch=scratch, log=log)
+        self._connection_files.append(file)
 
     def _greet(self) -> None:
         """Wait until all are there: what follows is timed, and imports would disturb it."""
@@ -119,12 +144,15 @@ class TaskRun:
                 _session(participant).await_hello(since)
 
     def _set_up(self) -> None:
-        parameters = tasks.initial_parameters(self._task.task, self._plan.seed)
         for participant in self._running():
             self._context.reporter.state(participant.name, "building the network")
             with _recording_failure(participant):
-                participant.ready = _session(participant).setup(
-                    self._task.task, parameters, seed=self._plan.seed, dropout=True
+                session = _session(participant)
+                assert session.hello is not None  # it was greeted
+                task = in_form(self._task.task, session.hello.forms)
+                parameters = tasks.initial_parameters(task, self._plan.seed)
+                participant.ready = session.setup(
+                    task, parameters, seed=self._plan.seed, dropout=True
                 )
 
     # --- training ---------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from rosetta.cli import bench, data, doctor, env, table, worker, workers
+from rosetta.cli import bench, data, doctor, env, prove, table, worker, workers
 from rosetta.errors import UserError, one_line
 
 _SHORTAGES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
@@ -22,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("bench")(bench.command)
+app.command("prove")(prove.command)
 app.command("worker")(worker.command)
 app.command("workers")(workers.command)
 app.command("data")(data.command)

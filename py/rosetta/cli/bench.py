@@ -63,6 +63,12 @@ def command(
     test_samples: Annotated[
         int | None, typer.Option(min=1, help="Test samples for accuracy [512, or all after epochs]")
     ] = None,
+    proof: Annotated[
+        bool, typer.Option(help="Prove first that each worker is the same network")
+    ] = True,
+    allow_unproved: Annotated[
+        bool, typer.Option("--allow-unproved", help="Time networks that aren't the same, marked")
+    ] = False,
     baseline: Annotated[
         str | None, typer.Option(help="Worker that the ratios refer to [the first]")
     ] = None,
@@ -128,6 +134,8 @@ def command(
         bind=bind,
         baseline=_baseline(baseline, chosen),
         deadlines=_deadlines(start_deadline, step_deadline),
+        prove=proof,
+        allow_unproved=allow_unproved,
         notes=notes,
         options=_given(locals()),
         command=sys.argv,

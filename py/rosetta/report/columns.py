@@ -97,8 +97,10 @@ def _worker(row: Row) -> str:
 
 def _status(row: Row) -> str:
     if row.status == "ok":
-        words = {"same": "same network", "unproved": "ok, unproved"}
-        return words.get(row.proof) or _because("not the same network", row.proof_detail)
+        if row.proof == "different":
+            return _because("not the same network", row.proof_detail)
+        words = "same network" if row.proof == "same" else "ok, unproved"
+        return f"{words} ({', '.join(row.unusual_forms)})" if row.unusual_forms else words
     return _because(row.status, row.reason)
 
 

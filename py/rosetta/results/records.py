@@ -76,6 +76,9 @@ class Row(Struct, frozen=True, kw_only=True):
     language: str | None = None
     language_version: str | None = None
     forms: dict[str, str] = {}
+    unusual_forms: Annotated[
+        list[str], Meta(description="forms that differ from the usual one, and matter to the task")
+    ] = []
     disclosures: dict[str, str] = {}
 
 

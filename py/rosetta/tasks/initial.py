@@ -14,12 +14,12 @@ from rosetta.tasks.definition import Parameter, Task
 def initial_parameters(task: Task, seed: int) -> dict[str, NDArray[np.float32]]:
     """Draw every parameter of `task`, float32, by its canonical name.
 
-    Each parameter has a generator of its own, seeded with (seed, position), so that adding one to
+    Each parameter has a generator of its own, seeded with (seed, its name), so that adding one to
     a task leaves the others' values as they were.
     """
     return {
-        parameter.name: _draw(parameter, np.random.default_rng([seed, position]))
-        for position, parameter in enumerate(task.parameters)
+        parameter.name: _draw(parameter, np.random.default_rng([seed, *parameter.name.encode()]))
+        for parameter in task.parameters
     }
 
 

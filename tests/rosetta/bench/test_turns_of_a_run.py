@@ -45,6 +45,7 @@ def test_an_absent_worker_does_not_make_another_one_first_more_often(
         seed=1,
         threads=1,
         device="cpu",
+        prove=False,
         warmup=0,
     )
     summary = run(plan, PlainReporter(Console(stderr=True)))

@@ -1,0 +1,95 @@
+"""The proof passes right workers with room to spare, and catches wrong ones with room to spare."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from proofs.small import small
+from rosetta.coordinator import Process, Router, Session
+from rosetta.proof import Verdict, prove
+
+WRONG = Path(__file__).parent / "wrong"
+MARGIN = 3.0
+
+CAUGHT = [
+    # what is wrong, on which task, the first quantity that deviates
+    ("Nesterov momentum", "cnn", "change of"),
+    ("dampening", "cnn", "change of"),
+    ("weight decay", "cnn", "change of"),
+    ("learning rate folded in", "cnn", "change of"),
+    ("keep rate as drop rate", "cnn", "mean loss with dropout"),
+    ("dropout at prediction", "cnn", "second prediction"),
+    ("no dropout", "cnn", "repeats of one batch"),
+    ("classic GRU as cudnn", "gru", "logits"),
+    ("update gate swapped", "gru", "logits"),
+    ("padding behind", "gru", "logits"),
+    ("a bias missing", "mlp", "logits"),
+    ("a bias missing", "cnn", "logits"),
+    ("a bias missing", "gru", "logits"),
+    ("max-pool padded", "cnn", "logits"),
+    ("kernels flipped", "cnn", "logits"),
+    ("rows and columns swapped", "cnn", "logits"),
+    ("labels off by one", "mlp", "loss before any update"),
+    ("loss summed", "mlp", "loss before any update"),
+    ("Adam's epsilon 1e-7", "gru", "change of"),
+    ("Adam's epsilon inside the root", "gru", "change of"),
+    ("Adam without bias correction", "mlp", "change of"),
+    ("lazy Adam", "gru", "change of"),
+    ("own initialisation", "mlp", "initial"),
+    ("pixels not scaled", "mlp", "logits"),
+    ("losses from memory", "mlp", "change of"),
+    ("clock stopped early", "mlp", "step that remains after a pause"),
+    ("time without work", "mlp", "growth of the step"),
+]
+
+
+@pytest.fixture
+def proof_of(tmp_path: Path) -> Iterator[Callable[[str, str], Verdict]]:
+    """Proves the worker that is wrong in one way, on a task's small network."""
+    router = Router()
+    sessions: list[Session] = []
+
+    def go(wrong: str, task: str) -> Verdict:
+        session = Session(router, "wrong", "test", credit=1)
+        sessions.append(session)
+        file = tmp_path / "connection.json"
+        session.write_connection_file(file)
+        command = [sys.executable, "-m", "rosetta_worker", str(WRONG), "--connect", str(file)]
+        variables = {**os.environ, "ROSETTA_WRONG": wrong, "OPENBLAS_NUM_THREADS": "1"}
+        session.process = Process(command, variables, tmp_path / "log", tmp_path)
+        session.await_hello(time.monotonic())
+        return prove(session, small(task), cache=tmp_path)
+
+    yield go
+    for session in sessions:
+        session.close()
+    router.close()
+
+
+@pytest.mark.parametrize("task", ["mlp", "cnn", "gru"])
+@pytest.mark.parametrize("right", ["none", "right, with some work"])
+def test_a_right_worker_passes_with_room_to_spare(right, task, proof_of):
+    verdict = proof_of(right, task)
+    assert verdict.same, verdict.first_failure
+    numbers = [m for m in verdict.measurements if m.tolerance not in (0, 1)]
+    tight = [str(m) for m in numbers if m.deviation * MARGIN > m.tolerance]
+    assert not tight
+
+
+def test_a_form_that_is_declared_is_the_same_network(proof_of):
+    assert proof_of("another form, declared", "gru").same
+
+
+@pytest.mark.parametrize(("wrong", "task", "quantity"), CAUGHT)
+def test_a_wrong_worker_is_caught_with_room_to_spare(wrong, task, quantity, proof_of):
+    failure = proof_of(wrong, task).first_failure
+    assert failure is not None
+    assert failure.quantity.startswith(quantity)
+    clocks = wrong in ("clock stopped early", "time without work")
+    assert failure.deviation >= (1.2 if clocks else MARGIN) * failure.tolerance
