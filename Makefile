@@ -21,7 +21,7 @@ WORKER ?= torch
 TASK ?= mlp
 CHOICES := $(if $(WORKERS),--worker $(WORKERS)) $(if $(TASKS),--task $(TASKS)) \
 	$(if $(DATA),--data $(DATA)) $(if $(DEVICE),--device $(DEVICE)) \
-	$(if $(THREADS),--threads $(THREADS)) $(if $(OUT),--out $(OUT))
+	$(if $(THREADS),--threads $(THREADS)) $(if $(OUT),--out "$(OUT)")
 
 .PHONY: help
 help: ## show this
@@ -57,7 +57,7 @@ lock: $(VENV)/ready-dev ## pin the coordinator's packages anew
 
 .PHONY: clean
 clean: ## remove every environment and cache of this checkout; runs/ stays
-	rm -rf $(VENV) .rosetta .pytest_cache .mypy_cache .ruff_cache .hypothesis py/*.egg-info
+	rm -rf $(VENV) .rosetta .rosetta-make.lock .pytest_cache .mypy_cache .ruff_cache .hypothesis py/*.egg-info
 
 $(VENV)/ready: pyproject.toml $(LOCK)
 	@$(call install,.)
@@ -66,14 +66,20 @@ $(VENV)/ready-dev: pyproject.toml $(LOCK)
 	@$(call install,.[dev])
 	@touch $(VENV)/ready
 
-# $(1): what to install into the coordinator's environment
+# $(1): what to install into the coordinator's environment. The marker is made last, and by one make
+# at a time: a failed or interrupted installation is begun anew, never taken for a finished one.
 define install
 	test -n "$(PYTHON)" || { echo "Rosetta needs Python 3.11 or later: install it, or name it with \
 	make PYTHON=/path/to/python" >&2; exit 2; }; \
+	test -w . || { echo "$(CURDIR) can't be written: clone Rosetta into a folder of your own" >&2; \
+	exit 2; }; \
+	exec 9>.rosetta-make.lock; flock 9; \
+	test $@ -nt $(LOCK) && test $@ -nt pyproject.toml && exit 0; \
 	echo "making the coordinator's environment in $(VENV) with $(PYTHON)" >&2; \
 	$(PYTHON) -m venv --clear $(VENV) || { echo "$(PYTHON) can't make a virtual environment: on \
 	Debian, install python3-venv" >&2; exit 2; }; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(LOCK) \
-		--editable '$(1)' 2> >(grep -v '^WARNING: Location' >&2); \
+		--editable '$(1)' 2> >(grep -v '^WARNING: Location' >&2) || { echo "the coordinator's \
+	packages couldn't be installed (see above): mend that and run make again" >&2; exit 2; }; \
 	touch $@
 endef

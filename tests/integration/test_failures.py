@@ -16,21 +16,21 @@ FAILURES = [
     # behaviour, status, what the reason says, steps that are kept
     ("exits at start", "crashed", "exited with 7: ImportError: libmagic.so.1: cannot open", 0),
     ("has no such device", "skipped", "device 'cuda' is not available: no driver", 0),
-    ("never greets", "timeout", "the deadline passed before it said HELLO: still importing", 0),
-    ("greets with garbage", "timeout", "the deadline passed before it said HELLO", 0),
+    ("never greets", "timeout", "no HELLO within 8 s: still importing", 0),
+    ("greets with garbage", "timeout", "no HELLO within 8 s", 0),
     ("has another key", "crashed", "exited with 1: refused: the key is not of a worker", 0),
     ("uses another name", "crashed", "exited with 1: refused: run or worker name differ", 0),
     ("speaks protocol 9", "failed", "protocol 9.0 is not spoken here: this is 1.0", 0),
     ("answers SETUP with ERROR", "failed", "ERROR backend: no such kernel", 0),
     ("forgets a parameter", "failed", "None instead of ('fc2.bias', [10])", 0),
     ("dies in a step", "crashed", "was killed by SIGKILL", 3),
-    ("hangs in a step", "timeout", "the deadline passed before RESULT came", 3),
+    ("hangs in a step", "timeout", "no RESULT within 4 s", 3),
     ("sends garbage", "failed", "broke the protocol: header:", 3),
     ("claims a huge array", "failed", "broke the protocol: ", 3),
     ("answers another batch", "failed", "where RESULT re", 3),
     ("answers another step", "failed", "answered step 4 out of turn", 3),
     ("predicts other classes", "failed", "PREDICTIONS hold no (64, 10) logits", 6),
-    ("stays after BYE", "timeout", "did not leave after BYE", 6),
+    ("stays after BYE", "timeout", "did not leave within 4 s after BYE", 6),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -128,7 +129,8 @@ class TaskRun:
         if worker.name in self._plan.joining:
             file = self._context.directory.path.resolve() / f"{name}.connection.json"
             session.write_connection_file(file)
-            command = f"rosetta worker {worker.name} --connect {file}"
+            program = Path(sys.executable).with_name("rosetta")
+            command = f"{program} worker {worker.name} --connect {file}"
             self._context.reporter.note(f"{worker.name} waits for you to start it: {command}")
         else:
             log = self._context.directory.log(worker.name)

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from rosetta import machine, report, tasks, workers
+from rosetta import doctor, machine, report, tasks, workers
 from rosetta.bench import Plan, interrupts, run
 from rosetta.bench.plan import DEFAULT_WARMUP, plan_task
 from rosetta.bench.progress import reporter
@@ -98,7 +98,9 @@ def command(
     console = Console(stderr=True)
     events = reporter(console)
     source = options.DataOptions(data, data_dir, download, seed)
-    planned, notes = [], []
+    planned, notes = [], [*_load_warnings()]
+    for sentence in notes:
+        events.note(sentence)
     for name in _tasks(task, chosen):
         definition = tasks.load(name).override(
             batch_size=batch_size, epochs=epochs, learning_rate=learning_rate
@@ -176,6 +178,15 @@ def _baseline(asked: str | None, chosen: list[Worker]) -> str | None:
     if asked is not None and asked not in names:
         raise UserError(f"--baseline {asked}: not one of this run's workers ({', '.join(names)})")
     return asked or next(iter(names), None)
+
+
+def _load_warnings() -> list[str]:
+    """What the doctor says of a machine that is busy with something else."""
+    return [
+        f"before this run, {finding.subject}: {finding.sentence}"
+        for finding in (*doctor.load(), *doctor.busy_processes())
+        if finding.severity != "ok"
+    ]
 
 
 def _deadlines(start: float, step: float) -> Deadlines:

@@ -51,8 +51,8 @@ class DataOptions:
         except datasets.DataUnavailable as error:
             if self.choice != "auto":
                 raise
-            note = f"{task.name} runs on synthetic data: {error}"
-            say(note)
+            say(f"{task.name} runs on synthetic data: {error}")
+            note = f"{task.name} runs on synthetic data, since {name} can't be had here"
             return self._load("synthetic", task, say), [note]
         return dataset, [f"{task.name}: {warning}" for warning in dataset.source.warnings]
 

@@ -122,8 +122,7 @@ class Peer:
     def receive(self, kind: type[AnswerKind], re: int, seconds: float) -> tuple[AnswerKind, Arrays]:
         """The answer to message `re`; anything else that the worker says is a failure."""
         due = f"{kind.__name__.upper()} re {re}"
-        awaited = f"{kind.__name__.upper()} came"
-        self.wait_until(lambda: bool(self.inbox), time.monotonic() + seconds, awaited)
+        self.wait_until(lambda: bool(self.inbox), seconds, kind.__name__.upper())
         message, arrays = self.inbox.popleft()
         if isinstance(message, Error):
             raise WorkerFailureError("failed", f"ERROR {message.code}: {message.message}")
@@ -132,14 +131,21 @@ class Peer:
             raise WorkerFailureError("failed", f"sent {said} where {due} was due")
         return message, arrays
 
-    def wait_until(self, condition: Callable[[], bool], deadline: float, awaited: str) -> None:
-        """Take messages until `condition` holds; `deadline` is a `time.monotonic`."""
+    def wait_until(
+        self,
+        condition: Callable[[], bool],
+        seconds: float,
+        awaited: str,
+        since: float | None = None,
+    ) -> None:
+        """Take messages until `condition` holds, for at most `seconds` (from `since`, else now)."""
+        deadline = (time.monotonic() if since is None else since) + seconds
         while not condition():
             self._check_alive()
             left = deadline - time.monotonic()
             if left <= 0:
                 words = self.process.last_words() if self.process else ""
-                raise WorkerFailureError("timeout", f"the deadline passed before {awaited}{words}")
+                raise WorkerFailureError("timeout", f"no {awaited} within {seconds:g} s{words}")
             self.router.pump(min(PUMP_SECONDS, left))
 
     # --- whether it is there --------------------------------------------------------------------

@@ -75,9 +75,7 @@ class Session(Peer):
         A worker on another device, or with other threads than it was started for, fails: its row
         would be compared with others under other conditions.
         """
-        self.wait_until(
-            lambda: self.hello is not None, since + self.deadlines.start, "it said HELLO"
-        )
+        self.wait_until(lambda: self.hello is not None, self.deadlines.start, "HELLO", since=since)
         assert self.hello is not None
         found, asked = (self.hello.device, self.hello.threads), (self.device, self.threads)
         if found != asked:
@@ -162,7 +160,9 @@ class Session(Peer):
         deadline = time.monotonic() + self.deadlines.end
         while not self._gone():
             if time.monotonic() > deadline:
-                raise WorkerFailureError("timeout", "did not leave after BYE")
+                raise WorkerFailureError(
+                    "timeout", f"did not leave within {self.deadlines.end:g} s after BYE"
+                )
             self.router.pump(PUMP_SECONDS)
 
     def close(self) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 
 from rosetta.doctor import hardware, software
 from rosetta.doctor.finding import Finding, Severity
+from rosetta.doctor.hardware import busy_processes, load
 
-__all__ = ["Finding", "Severity", "examine"]
+__all__ = ["Finding", "Severity", "busy_processes", "examine", "load"]
 
 _CHECKS: dict[str, Callable[[], Iterable[Finding]]] = {
     "processors": hardware.processors,

@@ -36,7 +36,8 @@ def ratio_of_blocks(
     """How much faster `other` is than `baseline`, block by block.
 
     Both hold, for the same blocks in the same order, the times of their steps. A block's ratio is
-    that of the medians: baseline time / other time. The value is the geometric mean over blocks.
+    that of the medians: baseline time / other time. The value is the median over blocks, so that
+    a few blocks in which the machine did something else don't move it.
     The interval is a bootstrap over blocks, not steps, since steps of one block share the machine's
     mood: the expanded percentile interval of Hesterberg 2015 (The American Statistician 69(4),
     section 3.2), because plain percentiles cover only 86 % of the cases with five blocks. None
@@ -46,12 +47,12 @@ def ratio_of_blocks(
     if not pairs:
         return None
     logs = np.array([_log_median(b) - _log_median(o) for b, o in pairs])
-    value = math.exp(float(logs.mean()))
+    value = math.exp(float(np.median(logs)))
     if len(logs) < MIN_BLOCKS:
         return Ratio(value, None)
     picks = np.random.default_rng(seed).integers(0, len(logs), (RESAMPLES, len(logs)))
     tail = _expanded_tail(len(logs))
-    low, high = np.quantile(logs[picks].mean(axis=1), (tail, 1 - tail))
+    low, high = np.quantile(np.median(logs[picks], axis=1), (tail, 1 - tail))
     return Ratio(value, (math.exp(low), math.exp(high)))
 
 
