@@ -15,8 +15,8 @@ from rosetta.proof.reference import expect_dropout, has_dropout, network
 from rosetta.proof.script import Script, Step, draw, loud
 
 DROPOUT_REPEATS = 60
-SMALL_BATCH, LARGE_BATCH = 8, 128
-CLOCK_ROUNDS = 4
+SMALL_BATCH, LARGE_BATCH = 4, 64
+CLOCK_ROUNDS = 3
 SHORT_STEP_NS = 5_000_000
 """Steps shorter than this are mostly the framework's own overhead, whatever the batch."""
 
@@ -68,7 +68,7 @@ def probe_clock(asker: Asker, script: Script, verdict: Verdict) -> None:
     rng = np.random.default_rng(1)
     small = Step(*draw(script.task, rng, SMALL_BATCH))
     large = Step(*draw(script.task, rng, LARGE_BATCH))
-    pause_s = 1.5 * asker.time([small, large, large])[-1].outside_ns / 1e9  # compiled by then
+    pause_s = asker.time([small, large, large])[-1].outside_ns / 1e9  # compiled by then
     rounds = []
     for _ in range(CLOCK_ROUNDS):
         (short,) = asker.time([small], pause_s)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rosetta_reference
-from rosetta.proof.script import READ_AFTER, SEED, Script, Step, digest_of, loud
+from rosetta.proof.script import READ_AFTER, SEED, Script, Step, loud
 from rosetta.tasks import forms as task_forms
 from rosetta.tasks.definition import Dropout
 
@@ -84,18 +84,29 @@ def expect_dropout(script: Script, step: Step, cache: Path | None) -> DropoutLos
 
     Half a minute for `cnn`, so it is kept in `cache` under the digest of all that it depends on.
     """
-    code = hashlib.sha256(f"{digest_of(script.task)}-{DROPOUT_REPEATS}".encode()).hexdigest()[:16]
-    file = cache / f"dropout-{script.task.name}-{code}.json" if cache else None
+    changed = loud(script)
+    digest = _digest(changed, step)
+    file = cache / f"dropout-{script.task.name}-{digest}.json" if cache else None
     if file:
         with suppress(OSError, msgspec.DecodeError):
             return msgspec.json.decode(file.read_bytes(), type=DropoutLoss)
-    reference = network(loud(script), {}, dtype=np.float32, dropout=True, seed=SEED)
+    reference = network(changed, {}, dtype=np.float32, dropout=True, seed=SEED)
     losses = [reference.gradients(step.inputs, step.labels)[0] for _ in range(DROPOUT_REPEATS)]
     found = DropoutLoss(float(np.mean(losses)), float(np.std(losses, ddof=1)), DROPOUT_REPEATS)
     if file:
         with suppress(OSError):
             _store(file, msgspec.json.encode(found))
     return found
+
+
+def _digest(script: Script, step: Step) -> str:
+    """Of everything that the result depends on: task, weights, batch, and the reference's code."""
+    sha = hashlib.sha256(f"{script.task.digest()} {DROPOUT_REPEATS} {SEED}".encode())
+    for array in (*script.parameters.values(), step.inputs, step.labels):
+        sha.update(array.tobytes())
+    for file in sorted(Path(rosetta_reference.__file__).parent.glob("*.py")):
+        sha.update(file.read_bytes())
+    return sha.hexdigest()[:16]
 
 
 def _store(file: Path, content: bytes) -> None:

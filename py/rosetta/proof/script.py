@@ -6,7 +6,6 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -122,9 +121,3 @@ def draw(
     for row, length in enumerate(lengths):  # shorter texts have zeros in front
         tokens[row, : shape[1] - length] = 0
     return tokens, labels
-
-
-def digest_of(prepared: Task) -> str:
-    """Names a script: it follows from the task alone, and from this module's constants."""
-    constants = (SEED, BATCH_SIZE, READ_AFTER, SMOOTH_STEPS, RATE_CHANGES_AT, RATE_FACTOR)
-    return f"{prepared.digest()}-{msgspec.json.encode(constants).decode()}"
