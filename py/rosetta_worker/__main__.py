@@ -16,7 +16,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     options = _parse(arguments)
     try:
         return _join(options) if options.connect else _replay(options)
-    except (connection.CoordinatorError, tape.TapeError, backends.BackendError) as error:
+    except (connection.CoordinatorError, tape.TapeError, backends.BackendError, OSError) as error:
         print("rosetta worker: %s" % error, file=sys.stderr)
         return getattr(error, "status", 1)
     except KeyboardInterrupt:
@@ -43,7 +43,7 @@ def _join(options: argparse.Namespace) -> int:
     channel = connection.Connection(where["endpoint"])
     try:
         backend, hello = _start(options.folder, device, threads)
-        hello.update(run=where["run"], key=where["key"], worker=where["worker"])
+        hello.update({name: wire.text(where[name]) for name in ("run", "key", "worker")})
         return Session(channel, backend, device, threads).run(hello)
     finally:
         channel.close()

@@ -26,7 +26,7 @@ def read(path: str) -> Dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             content: Dict[str, Any] = json.load(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CoordinatorError("connection file %s: %s" % (path, error))
     if not isinstance(content, dict):
         raise CoordinatorError("connection file %s: not a JSON object" % path)
@@ -98,7 +98,7 @@ class Connection:
         if self._absent_since is None:
             return -1
         left_ns = self._absent_since + self.reconnect_ns - now_ns()
-        return max(0, -(-left_ns // 10**6))
+        return min(max(0, -(-left_ns // 10**6)), 2**31 - 1)
 
     def _observe(self) -> None:
         event = recv_monitor_message(self._monitor)["event"]

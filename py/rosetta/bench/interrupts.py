@@ -33,9 +33,13 @@ def at_once() -> Iterator[None]:
 
 @contextmanager
 def _handled_by(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
-    before = {number: signal.signal(number, handler) for number in _SIGNALS}
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    # Who started us with a signal ignored (nohup, a shell's background job) wants it ignored.
+    heeded = {number: old for number, old in before.items() if old != signal.SIG_IGN}
+    for number in heeded:
+        signal.signal(number, handler)
     try:
         yield
     finally:
-        for number, handler_before in before.items():
-            signal.signal(number, handler_before)
+        for number, old in heeded.items():
+            signal.signal(number, old)

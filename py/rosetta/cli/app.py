@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import errno
+import io
 import logging
 import sys
 
@@ -10,9 +10,6 @@ import typer
 
 from rosetta.cli import bench, data, doctor, env, prove, table, worker, workers
 from rosetta.errors import UserError, one_line
-
-_SHORTAGES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-"""What a disk runs into, wherever something is written."""
 
 app = typer.Typer(
     name="rosetta",
@@ -33,6 +30,9 @@ app.command("table")(table.command)
 
 def main() -> None:
     """Entry point. A mistake of the user's is one line on standard error and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal that knows ASCII only gets "?"
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     logging.basicConfig(level=logging.WARNING, format="rosetta: %(message)s")
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False))
@@ -45,10 +45,9 @@ def main() -> None:
     except BrokenPipeError:  # somebody piped us into `head`
         sys.stderr.close()
         sys.exit(141)
-    except OSError as error:
-        if error.errno not in _SHORTAGES:
-            raise
-        _complain(f"{error.filename or 'a file'} can't be written: {error.strerror}")
+    except OSError as error:  # no space, no permission, …: wherever it happens, it's the machine's
+        where = f"{error.filename}: " if error.filename else ""
+        _complain(f"{where}{error.strerror or error}")
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         _complain("interrupted")

@@ -140,7 +140,7 @@ def command(
         allow_unproved=allow_unproved,
         notes=notes,
         options=_given(locals()),
-        command=sys.argv,
+        command=[options.printable(word) for word in sys.argv],
     )
     with interrupts.at_once():
         summary = run(the_plan, events)
@@ -199,7 +199,7 @@ def _given(local: dict[str, object]) -> dict[str, object]:
     """The options of this call, for `run.json`."""
     names = command.__annotations__.keys() - {"return"}
     return {
-        name: str(value) if isinstance(value, Path) else value
+        name: options.printable(value) if isinstance(value, str | Path) else value
         for name, value in local.items()
         if name in names
     }

@@ -79,3 +79,8 @@ def data_folders(asked: list[str] | None) -> list[Path]:
 def say(sentence: str) -> None:
     """A line about what is going on: on standard error, so that results can be piped."""
     print(sentence, file=sys.stderr, flush=True)
+
+
+def printable(word: str | Path) -> str:
+    """`word` as text that any file can hold, though it came in another encoding."""
+    return os.fsencode(word).decode("utf-8", "replace")

@@ -222,9 +222,10 @@ def _same_key(ours: str, theirs: str) -> bool:
 
 
 def _fresh_address(folder: Path) -> str:
-    """An ipc path in `folder`, or a loopback port where the path is too long for a socket."""
+    """An ipc path in `folder`, or a loopback port where the path can't be a socket's."""
     path = folder / "coordinator"
-    return f"ipc://{path}" if len(bytes(path)) < _LONGEST_SOCKET_PATH else "tcp://127.0.0.1:*"
+    fits = len(bytes(path)) < _LONGEST_SOCKET_PATH and str(path).isprintable()
+    return f"ipc://{path}" if fits else "tcp://127.0.0.1:*"
 
 
 def _require_local(bind: str) -> None:

@@ -14,7 +14,7 @@ from rosetta.proof.measure import Verdict
 from rosetta.proof.reference import expect_dropout, has_dropout, network
 from rosetta.proof.script import Script, Step, draw, loud
 
-DROPOUT_REPEATS = 60
+DROPOUT_REPEATS = 80
 SMALL_BATCH, LARGE_BATCH = 4, 64
 CLOCK_ROUNDS = 3
 SHORT_STEP_NS = 5_000_000

@@ -20,7 +20,7 @@ from rosetta.proof.script import READ_AFTER, SEED, Script, Step, loud
 from rosetta.tasks import forms as task_forms
 from rosetta.tasks.definition import Dropout
 
-DROPOUT_REPEATS = 200
+DROPOUT_REPEATS = 300
 
 
 @dataclass(frozen=True)

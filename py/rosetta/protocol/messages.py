@@ -95,7 +95,7 @@ class Hello(Message, frozen=True, kw_only=True, tag="HELLO"):
     run: Annotated[Word, Meta(description="run id, from the connection file")]
     key: Annotated[Word, Meta(description="key, from the connection file")]
     worker: Annotated[Word, Meta(description="worker name, from the connection file")]
-    pid: Annotated[int, Meta(ge=0, description="process id of the worker")]
+    pid: Annotated[int, Meta(ge=0, le=2**31 - 1, description="process id of the worker")]
     host: Annotated[Word, Meta(description="host name of the worker")] = ""
     language: Annotated[Word, Meta(description="programming language, e.g. `python`")]
     language_version: Annotated[Word, Meta(description="its version")]

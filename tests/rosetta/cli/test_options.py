@@ -109,7 +109,7 @@ def test_auto_falls_back_on_synthetic_data_and_says_so() -> None:
     dataset, notes = source.load(tasks.load("mlp"), told.append)
     assert dataset.name == "synthetic"
     assert len(notes) == 1
-    assert notes[0].startswith("mlp runs on synthetic data: ")
+    assert notes[0].startswith("mlp runs on synthetic data")
     assert notes[0] in told
 
 
