@@ -203,4 +203,5 @@ class Session:
 
 
 def _log(sentence: str) -> None:
-    print("rosetta worker: " + sentence, file=sys.stderr, flush=True)
+    shown = "".join(c if c.isprintable() else " " for c in sentence)  # the other side's words
+    print("rosetta worker: " + shown, file=sys.stderr, flush=True)

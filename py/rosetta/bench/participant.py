@@ -60,6 +60,9 @@ class Participant:
 
     def proved(self, verdict: Verdict) -> None:
         """The proof has ended; a network that isn't the same doesn't go on unless allowed to."""
+        if verdict.unproved:
+            self.proof_detail = verdict.unproved
+            return
         failure = verdict.first_failure
         self.proof = "different" if failure else "same"
         self.proof_detail = str(failure) if failure else None

@@ -40,6 +40,7 @@ def prove_workers(
     workers: Sequence[Worker], tasks: Sequence[Task], *, device: str, threads: int
 ) -> Iterator[Outcome]:
     """Prove each worker on each task that it has, in a process of its own each time."""
+    unavailable = dict(_unavailable(workers))
     router = Router()
     scratch = Path(tempfile.mkdtemp(prefix="rosetta-prove-"))
     try:
@@ -47,10 +48,23 @@ def prove_workers(
             for worker in workers:
                 for task in tasks:
                     if task.name in worker.tasks:
+                        if worker.name in unavailable:
+                            reason = unavailable[worker.name]
+                            yield Outcome(worker.name, task.name, None, reason, 0.0)
+                            continue
                         yield _outcome(router, worker, task, device, threads, scratch)
     finally:
         router.close()
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _unavailable(workers: Sequence[Worker]) -> Iterator[tuple[str, str]]:
+    """The workers whose environment can't be made, and why."""
+    for worker in workers:
+        try:
+            environments.ensure(worker)
+        except EnvironmentUnavailable as error:
+            yield worker.name, str(error)
 
 
 def _outcome(
@@ -59,11 +73,10 @@ def _outcome(
     started = time.monotonic()
     verdict, reason = None, None
     try:
-        environments.ensure(worker)
         session = Session(router, worker.name, "proof", device=device, threads=threads, credit=1)
         log = scratch / f"{worker.name}.log"
         verdict = prove_in_own_process(session, worker, task, scratch=scratch, log=log)
-    except (WorkerFailureError, EnvironmentUnavailable) as failure:
+    except WorkerFailureError as failure:
         reason = str(failure)
     return Outcome(worker.name, task.name, verdict, reason, time.monotonic() - started)
 

@@ -178,6 +178,7 @@ class TaskRun:
                         self._evaluate(participant, evaluator, block)
 
     def _batch(self, step: int) -> PreparedMessage:
+        self._context.router.pump(0)  # a signal counts here too
         rows, train = self._task.order.rows(step), self._task.dataset.train
         inputs, labels = train.inputs[rows], train.labels[rows]
         return prepare_batch(self._context.router.next_id(), step, inputs, labels)

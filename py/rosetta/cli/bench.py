@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from rosetta import doctor, machine, report, tasks, workers
@@ -36,8 +35,12 @@ def command(
     quick: Annotated[
         bool, typer.Option("--quick", help="A few minutes: the task's bench steps")
     ] = (False),
-    steps: Annotated[int | None, typer.Option(min=1, help="Timed steps of each task")] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs of each task")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, max=10**9, help="Timed steps of each task")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, max=10**6, help="Epochs of each task")
+    ] = None,
     data: Annotated[str, typer.Option(help=options.DATA_HELP)] = "auto",
     data_dir: Annotated[list[str] | None, typer.Option(help=options.DATA_DIR_HELP)] = None,
     download: Annotated[bool, typer.Option(help="Fetch data sets that are missing")] = True,
@@ -48,14 +51,16 @@ def command(
     seed: Annotated[
         int, typer.Option(min=0, max=2**31 - 1, help="Of parameters, batches and dropout")
     ] = 1,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each worker")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=65536, help="Threads of each worker")
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
-    warmup: Annotated[int, typer.Option(min=0, help="Steps after the first that aren't timed")] = (
-        DEFAULT_WARMUP
-    ),
+    warmup: Annotated[
+        int, typer.Option(min=0, max=1000, help="Steps after the first that aren't timed")
+    ] = (DEFAULT_WARMUP),
     block: Annotated[
         int | None,
-        typer.Option(min=1, help="Steps of one turn [10, or a tenth of all]"),
+        typer.Option(min=1, max=1000, help="Steps of one turn [10, or a tenth of all]"),
     ] = None,
     credit: Annotated[
         int, typer.Option(min=1, max=1024, help="Batches under way; 1: no prefetch")
@@ -95,8 +100,7 @@ def command(
     if steps is not None and epochs is not None:
         raise UserError("--steps and --epochs exclude each other: give one of them")
     chosen = _workers(worker, join)
-    console = Console(stderr=True)
-    events = reporter(console)
+    events = reporter(options.ProgressConsole())
     source = options.DataOptions(data, data_dir, download, seed)
     planned, notes = [], [*_load_warnings()]
     for sentence in notes:
@@ -160,17 +164,23 @@ def show(summary: Summary, directory: Path) -> None:
 
 def _tasks(asked: list[str] | None, chosen: list[Worker]) -> list[str]:
     names = options.split(asked)
-    if names:
-        return names
+    if names or asked:
+        return names or _nothing("--task", asked)
     able = {name for worker in chosen for name in worker.tasks}
     return [name for name in tasks.names() if name in able and tasks.load(name).trains]
 
 
 def _workers(asked: list[str] | None, join: list[str] | None) -> list[Worker]:
     names = options.split(asked)
+    if asked and not names:
+        _nothing("--worker", asked)
     if not names:
         names = [name for name, worker in workers.catalogue().items() if not worker.harness]
     return [workers.get(name) for name in dict.fromkeys(names + options.split(join))]
+
+
+def _nothing(option: str, asked: list[str] | None) -> NoReturn:
+    raise UserError(f"{option} {','.join(asked or [])!r} names nothing: leave it out for all")
 
 
 def _baseline(asked: str | None, chosen: list[Worker]) -> str | None:

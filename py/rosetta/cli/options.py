@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,20 @@ def split(values: Iterable[str] | None) -> list[str]:
 
 def output() -> Console:
     """Standard output; wide enough for a table's row where it isn't a terminal."""
-    return Console() if sys.stdout.isatty() else Console(width=_PLAIN_WIDTH)
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    return Console() if terminal else Console(width=_PLAIN_WIDTH)
+
+
+class ProgressConsole(Console):
+    """Standard error; when nobody reads it any more, it falls silent and the run goes on."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True)
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        with suppress(OSError):  # or the interpreter complains when it flushes at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 @dataclass(frozen=True)

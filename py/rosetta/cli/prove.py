@@ -53,5 +53,7 @@ def _show(outcome: Outcome) -> None:
 def _headline(outcome: Outcome) -> str:
     if outcome.verdict is None:
         return f"unproved: {one_line(outcome.reason or '')}"
+    if outcome.verdict.unproved:
+        return f"unproved: {one_line(outcome.verdict.unproved)}"
     failure = outcome.verdict.first_failure
     return "same network" if failure is None else f"not the same network: {one_line(str(failure))}"

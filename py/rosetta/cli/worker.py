@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from rosetta import environments, machine, tasks, workers
-from rosetta.bench import conditions
+from rosetta.bench import conditions, interrupts
 from rosetta.bench.tape import make_tape
 from rosetta.cli import options
 from rosetta.coordinator import connection_file
@@ -27,7 +27,9 @@ def command(
     ] = None,
     tape: Annotated[Path | None, typer.Option(help="Run from this tape")] = None,
     task: Annotated[str | None, typer.Option(help="Make a tape of this task [mlp]")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Steps of that tape [20]")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, max=10**6, help="Steps of that tape [20]")
+    ] = None,
     data: Annotated[str | None, typer.Option(help=options.DATA_HELP)] = None,
     data_dir: Annotated[list[str] | None, typer.Option(help=options.DATA_DIR_HELP)] = None,
     download: Annotated[bool, typer.Option(help="Fetch data sets that are missing")] = True,
@@ -36,7 +38,9 @@ def command(
         int | None, typer.Option(min=0, max=2**31 - 1, help="Seed of that tape [1]")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Keep that tape")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads [all CPUs]")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=65536, help="Threads [all CPUs]")
+    ] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1 … [cpu]")] = None,
 ) -> int:
     """Run one worker alone and print its per-batch times and losses.
@@ -102,5 +106,5 @@ def _run(command_line: list[str], threads: int) -> int:
     """Run the worker in the foreground, under the conditions of a bench, in an empty folder."""
     variables = environments.clean_environment(conditions.variables(threads))
     sys.stdout.flush()
-    with tempfile.TemporaryDirectory(prefix="rosetta-") as folder:
+    with interrupts.at_once(), tempfile.TemporaryDirectory(prefix="rosetta-") as folder:
         return subprocess.run(command_line, env=variables, cwd=folder).returncode

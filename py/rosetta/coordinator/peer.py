@@ -47,6 +47,7 @@ class Peer:
         self.router = router
         self.answered: set[type[Message]] = set()
         self._failure: WorkerFailureError | None = None
+        self._unreadable: WorkerFailureError | None = None
         router.add(self)
 
     # --- what the router tells ------------------------------------------------------------------
@@ -65,7 +66,8 @@ class Peer:
 
     def broke_protocol(self, error: ProtocolError) -> None:
         """The worker sent something that can't be read: it is told, and its row fails."""
-        self.fail(WorkerFailureError("failed", f"broke the protocol: {error.sentence}"))
+        self._unreadable = WorkerFailureError("failed", f"broke the protocol: {error.sentence}")
+        self.fail(self._unreadable)
         answer = Error(
             id=self.router.next_id(), re=error.re, code=error.code, message=str(error), fatal=True
         )
@@ -127,6 +129,8 @@ class Peer:
         if isinstance(message, Error):
             raise WorkerFailureError("failed", f"ERROR {message.code}: {message.message}")
         if not isinstance(message, kind) or message.re != re:
+            if self._unreadable:  # an answer that couldn't be read is missing from the order
+                raise self._unreadable
             said = f"{type(message).__name__.upper()} re {getattr(message, 're', None)}"
             raise WorkerFailureError("failed", f"sent {said} where {due} was due")
         return message, arrays
@@ -144,6 +148,9 @@ class Peer:
             self._check_alive()
             left = deadline - time.monotonic()
             if left <= 0:
+                self.router.pump(0)  # we may have been stopped meanwhile, not the worker
+                if condition():
+                    return
                 words = self.process.last_words() if self.process else ""
                 raise WorkerFailureError("timeout", f"no {awaited} within {seconds:g} s{words}")
             self.router.pump(min(PUMP_SECONDS, left))

@@ -69,7 +69,7 @@ class Router:
         self._interrupted = False
         self._interruption_raised = False
         self._folder = Path(tempfile.mkdtemp(prefix="rosetta-"))
-        bind = bind or _fresh_address(self._folder)
+        bind = _absolute(bind) if bind else _fresh_address(self._folder)
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.linger = 1000
@@ -226,6 +226,12 @@ def _fresh_address(folder: Path) -> str:
     path = folder / "coordinator"
     fits = len(bytes(path)) < _LONGEST_SOCKET_PATH and str(path).isprintable()
     return f"ipc://{path}" if fits else "tcp://127.0.0.1:*"
+
+
+def _absolute(bind: str) -> str:
+    """An ipc path as the workers see it, who run in folders of their own."""
+    path = bind.removeprefix("ipc://")
+    return f"ipc://{Path(path).absolute()}" if bind.startswith("ipc://") and path else bind
 
 
 def _require_local(bind: str) -> None:

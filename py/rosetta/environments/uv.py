@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -80,16 +82,25 @@ def logged(
         file.write(f"$ {' '.join(map(str, command))}\n".encode())
         file.flush()
         start = file.tell()
-        ended = subprocess.run(
+        child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
             pass_fds=(keep_open,),
             env=clean_environment({"UV_NO_PROGRESS": "1", **variables}),
+            start_new_session=True,  # a group of its own, with whatever it starts in turn
         )
+        try:
+            status = child.wait()
+        except BaseException:
+            # An orphan would hold the lock, and nobody could make this environment again.
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            raise
     output = log.read_bytes()[start:].decode(errors="replace")
-    return Ran(ended.returncode == 0, output)
+    return Ran(status == 0, output)
 
 
 def is_out_of_space(output: str) -> bool:

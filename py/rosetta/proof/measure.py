@@ -31,6 +31,9 @@ class Verdict:
     notes: list[str] = field(default_factory=list)
     """What was not measured, and why."""
 
+    unproved: str | None = None
+    """Why nothing could be compared at all."""
+
     def add(self, quantity: str, deviation: Any, tolerance: float) -> None:
         """Keep one measurement; `deviation` is any real number, NumPy's too."""
         self.measurements.append(Measurement(quantity, float(deviation), tolerance))

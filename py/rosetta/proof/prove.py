@@ -15,6 +15,7 @@ from rosetta.proof.probes import probe_clock, probe_dropout, probe_prediction
 from rosetta.proof.reference import Expected, expect
 from rosetta.proof.script import READ_AFTER, ROUGH_STEPS, SEED, Script, loud, script
 from rosetta.tasks import Task
+from rosetta.tasks import forms as task_forms
 from rosetta.tasks.forms import in_form
 
 
@@ -29,6 +30,9 @@ def prove(
     """
     assert session.hello is not None
     forms = session.hello.forms
+    strange = [f"{k}: {v}" for k, v in forms.items() if v not in task_forms.KNOWN.get(k, ())]
+    if strange:
+        return Verdict(unproved=f"the reference has no form {', '.join(strange)}")
     prepared = script(in_form(task, forms))
     expected = expect(prepared, forms)
     verdict = Verdict()

@@ -20,12 +20,15 @@ _LENGTH = struct.Struct("<Q")
 
 
 class TapeWriter:
-    """Writes messages one after the other."""
+    """Writes messages one after the other; the file appears under its name when it is whole."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._part = path.with_name(f".{path.name}.part")
+        if path.exists() and not path.is_file():
+            raise UserError(f"can't write the tape {path}: it is there and isn't a file")
         try:
-            self._file = path.open("wb")
+            self._file = self._part.open("wb")
             self._file.write(MAGIC)
         except OSError as error:
             raise UserError(f"can't write the tape {path}: {error}") from error
@@ -39,14 +42,16 @@ class TapeWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        failure: OSError | None = None
         try:
             self._file.close()
-        except OSError as failure:
-            error = error or failure
-        if error:  # half a tape is worse than none
-            self._path.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise UserError(f"can't write the tape {self._path}: {error}") from error
+            if error is None:
+                self._part.replace(self._path)
+        except OSError as caught:
+            failure = caught
+        self._part.unlink(missing_ok=True)
+        if failure:
+            raise UserError(f"can't write the tape {self._path}: {failure}") from failure
 
     def write(self, sender: bytes, frames: Frames) -> None:
         """Append one message of `sender`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import json
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from rosetta import environments, workers
@@ -334,3 +336,25 @@ def test_the_home_is_in_the_checkout_unless_told_otherwise(
     assert environments.home() == workers.CHECKOUT / ".rosetta"
     monkeypatch.setenv("ROSETTA_HOME", str(tmp_path))
     assert environments.home() == tmp_path
+
+
+def test_an_interrupted_making_leaves_nobody_behind_who_holds_the_lock(tmp_path):
+    """The process alone is interrupted, not its group, as a cancelled job or `timeout` does it."""
+    log, lock = tmp_path / "log", tmp_path / "lock"
+    program = (
+        "import os, sys, pathlib; from rosetta.environments import uv;"
+        "fd = os.open(sys.argv[2], os.O_CREAT | os.O_RDWR);"
+        "uv.logged(['sh', '-c', 'sleep 317 & sleep 317'], pathlib.Path(sys.argv[1]), {}, fd)"
+    )
+    maker = subprocess.Popen([sys.executable, "-c", program, str(log), str(lock)])
+    deadline = time.monotonic() + 20
+    while not log.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    maker.send_signal(signal.SIGINT)
+    maker.wait(20)
+    with lock.open("r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert not [
+        p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "317"]
+    ]
