@@ -82,8 +82,24 @@ def test_a_right_worker_passes_with_room_to_spare(right, task, proof_of):
     assert not tight
 
 
-def test_a_form_that_is_declared_is_the_same_network(proof_of):
-    assert proof_of("another form, declared", "gru").same
+@pytest.mark.parametrize(
+    ("declared", "task"),
+    [
+        ("another Adam, declared", "mlp"),
+        ("another Adam, declared", "gru"),
+        ("another GRU, declared", "gru"),
+        ("another momentum, declared", "cnn"),
+    ],
+)
+def test_a_form_that_is_declared_is_the_same_network(declared, task, proof_of):
+    assert proof_of(declared, task).same
+
+
+def test_a_form_that_the_reference_has_not_stays_unproved(proof_of):
+    verdict = proof_of("a form that nobody knows", "gru")
+    assert not verdict.same
+    assert verdict.first_failure is None
+    assert verdict.unproved == "the reference has no form gru: minimal"
 
 
 @pytest.mark.parametrize(("wrong", "task", "quantity"), CAUGHT)

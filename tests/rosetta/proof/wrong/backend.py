@@ -17,12 +17,19 @@ WRONG = os.environ.get("ROSETTA_WRONG", "none")
 SAMPLE_S = 0.0004
 """What a sample's work takes in the variants about clocks: sleeping, which nothing disturbs."""
 
+FORMS = {
+    "another Adam, declared": {"adam": "hat"},
+    "another GRU, declared": {"gru": "classic"},
+    "another momentum, declared": {"momentum": "inside"},
+    "a form that nobody knows": {"gru": "minimal"},
+}
+
 
 def start(device, threads):
     return {
         "framework": {"name": "wrong", "version": WRONG},
         "tasks": ["mlp", "cnn", "gru"],
-        "forms": {"adam": "hat"} if WRONG == "another form, declared" else {},
+        "forms": FORMS.get(WRONG, {}),
     }
 
 
@@ -38,9 +45,9 @@ class Network:
         self.losses = {}
         self.background = None
         task, more = deepcopy(setup.task), {}
-        if WRONG == "learning rate folded in":
+        if WRONG in ("learning rate folded in", "another momentum, declared"):
             more["momentum_form"] = "inside"
-        if WRONG == "another form, declared":
+        if WRONG == "another Adam, declared":
             more["adam_form"] = "hat"
         for layer in task["layers"]:
             if layer["kind"] == "dropout" and WRONG == "keep rate as drop rate":
