@@ -40,7 +40,8 @@ def locate(folder: Path) -> Found | None:
         return Found("tar", tarball, {TARBALL: tarball})
     for batches in (folder / FOLDER, folder):
         if (batches / _TEST).is_file() and (batches / "data_batch_1").is_file():
-            names = [path.name for path in batches.iterdir() if _is_batch(path.name)]
+            parts = (path for path in batches.iterdir() if path.is_file())  # no pipes, no devices
+            names = [path.name for path in parts if _is_batch(path.name)]
             return Found("folder", batches, {name: batches / name for name in sorted(names)})
     return None
 

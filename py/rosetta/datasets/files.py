@@ -134,7 +134,7 @@ def _recall(entry: Path, state: str) -> str | None:
     try:
         memory = json.loads(entry.read_text())
         return str(memory["digest"]) if memory["state"] == state else None
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
 
 

@@ -43,13 +43,15 @@ def locate(folder: Path) -> Found | None:
         if all(
             (root / part / label).is_dir() for part in ("train", "test") for label in ("pos", "neg")
         ):
-            return Found("text tree", root, _tree(root), tree=f"{FOLDER}/")
+            files = _tree(root)
+            return Found("text tree", root, files, tree=f"{FOLDER}/") if files else None
     return None
 
 
 def _tree(root: Path) -> dict[str, Path]:
     parts = [root / part / label for part in ("train", "test") for label in ("neg", "pos")]
-    paths = [path for part in parts for path in sorted(part.glob("*.txt"))]
+    found = (path for part in parts for path in sorted(part.glob("*.txt")))
+    paths = [path for path in found if path.is_file()]  # a pipe or a device would never end
     return {path.relative_to(root).as_posix(): path for path in paths}
 
 

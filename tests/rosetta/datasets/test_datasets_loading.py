@@ -263,3 +263,23 @@ def test_status_tells_what_is_where(read, folder, cache):
     assert cifar10.size_bytes == (folder / TARBALL).stat().st_size
     read()
     assert status([folder], cache)[0].cached
+
+
+def test_a_text_tree_without_reviews_is_no_text_tree(tmp_path):
+    for part in ("train", "test"):
+        for label in ("pos", "neg"):
+            (tmp_path / "aclImdb" / part / label).mkdir(parents=True)
+    assert find("imdb", [tmp_path]) is None
+    os.mkfifo(tmp_path / "aclImdb" / "train" / "pos" / "1_9.txt")
+    assert find("imdb", [tmp_path]) is None, "a pipe is no review, and reading it would never end"
+
+
+def test_a_pipe_among_the_batches_is_left_out(tmp_path):
+    batches = tmp_path / "cifar-10-batches-py"
+    batches.mkdir()
+    for name in ("test_batch", "data_batch_1"):
+        (batches / name).write_bytes(b"")
+    os.mkfifo(batches / "data_batch_2")
+    found = find("cifar10", [tmp_path])
+    assert found is not None
+    assert list(found.files) == ["data_batch_1", "test_batch"]
