@@ -80,7 +80,9 @@ def test_no_space_for_the_steps_is_said_and_leaves_whole_lines(rosetta, tmp_path
     out = tmp_path / "run"
     small = 30_000
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    process = rosetta("bench", "--steps", 5000, *TINY[2:], "--task", "mlp", "--out", out)
+    process = rosetta(
+        "bench", "--no-proof", "--steps", 5000, *TINY[3:], "--task", "mlp", "--out", out
+    )
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (small, limits[1]))
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 2

@@ -62,7 +62,10 @@ class Plan:
     """Prove each worker before it is timed."""
     allow_unproved: bool = False
     """Time a worker although it isn't the same network; its row is marked."""
+    warnings: Sequence[str] = ()
+    """What is said when the run begins, and beside its tables."""
     notes: Sequence[str] = ()
+    """What is said beside its tables."""
     options: dict[str, Any] = field(default_factory=dict)
     command: Sequence[str] = ()
 

@@ -48,9 +48,11 @@ class _Run:
         self._plan = context.plan
         self._record = record.describe(context.plan)
         self._rows: list[Row] = []
-        self._notes = list(context.plan.notes)
+        self._notes = [*context.plan.warnings, *context.plan.notes]
 
     def run(self) -> Summary:
+        for warning in self._plan.warnings:
+            self._context.reporter.note(warning)
         self._context.directory.write_run(self._record)
         left = list(self._plan.tasks)
         self._write("running", left)

@@ -102,9 +102,7 @@ def command(
     chosen = _workers(worker, join)
     events = reporter(options.ProgressConsole())
     source = options.DataOptions(data, data_dir, download, seed)
-    planned, notes = [], [*_load_warnings()]
-    for sentence in notes:
-        events.note(sentence)
+    planned, notes = [], []
     for name in _tasks(task, chosen):
         definition = tasks.load(name).override(
             batch_size=batch_size, epochs=epochs, learning_rate=learning_rate
@@ -142,6 +140,7 @@ def command(
         deadlines=_deadlines(start_deadline, step_deadline),
         prove=proof,
         allow_unproved=allow_unproved,
+        warnings=_load_warnings(),
         notes=notes,
         options=_given(locals()),
         command=[options.printable(word) for word in sys.argv],
