@@ -33,15 +33,15 @@ fresh, nearly 1 if there are none."""
 DROPOUT_SIGMAS = 6.0
 """Distance of the mean loss with dropout from the reference's, in standard errors of the two."""
 
-STEP_GROWTH = 1.3
-"""Least growth of the step time when the batch is sixteen times as large. A GRU of 150 dependent
-time steps grows least: PyTorch's 2.3 times on two cores."""
+UNREPORTED = 0.2
+"""Share of the time between a batch and its answer, seen from outside, that the worker doesn't
+report. Right workers: 0.01 and less for steps of some milliseconds."""
 
-PAUSED_SHARE = 0.6
-"""Least share of a step's reported time that remains when the next batch is kept back until the
-worker must have finished. Right workers: about 1; one that goes on computing after its clock has
+NOT_GROWING = 0.3
+"""Share of the large batch's step that doesn't grow with the batch, from the times of a small and a
+large one. A GRU of 150 dependent time steps has most: 0.1."""
+
+GONE = 0.2
+"""Share of a step's reported time that is gone when the next batch is kept back until the worker
+must have finished. Right workers: 0.03 and less; one that goes on computing after its clock has
 stopped finds that work done."""
-
-REPORTED_SHARE = 0.6
-"""Least share of the time between a batch and its answer, seen from outside, that the worker
-reports. Right workers: 0.9 and more for steps of some milliseconds."""

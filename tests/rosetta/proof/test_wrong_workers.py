@@ -44,8 +44,8 @@ CAUGHT = [
     ("own initialisation", "mlp", "initial"),
     ("pixels not scaled", "mlp", "logits"),
     ("losses from memory", "mlp", "change of"),
-    ("clock stopped early", "mlp", "step that remains after a pause"),
-    ("time without work", "mlp", "growth of the step"),
+    ("clock stopped early", "mlp", "share of the step that is gone after a pause"),
+    ("time without work", "mlp", "share of the step that doesn't grow"),
 ]
 
 
@@ -77,7 +77,9 @@ def proof_of(tmp_path: Path) -> Iterator[Callable[[str, str], Verdict]]:
 def test_a_right_worker_passes_with_room_to_spare(right, task, proof_of):
     verdict = proof_of(right, task)
     assert verdict.same, verdict.first_failure
-    numbers = [m for m in verdict.measurements if m.tolerance not in (0, 1)]
+    numbers = [
+        m for m in verdict.measurements if m.tolerance != 0 and not m.quantity.startswith("share")
+    ]
     tight = [str(m) for m in numbers if m.deviation * MARGIN > m.tolerance]
     assert not tight
 
@@ -107,5 +109,6 @@ def test_a_wrong_worker_is_caught_with_room_to_spare(wrong, task, quantity, proo
     failure = proof_of(wrong, task).first_failure
     assert failure is not None
     assert failure.quantity.startswith(quantity)
-    clocks = wrong in ("clock stopped early", "time without work")
-    assert failure.deviation >= (1.2 if clocks else MARGIN) * failure.tolerance
+    # The clock's shares are at most 1, and a busy machine blurs them a little.
+    margin = 2.5 if failure.quantity.startswith("share") else MARGIN
+    assert failure.deviation >= margin * failure.tolerance
