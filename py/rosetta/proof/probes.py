@@ -1,4 +1,4 @@
-"""Probes beside the comparison of numbers: dropout, prediction, and the worker's clock."""
+"""Probes beside the comparison of numbers: dropout, and its absence at prediction."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ from rosetta.proof import tolerances
 from rosetta.proof.asking import Asker
 from rosetta.proof.measure import Verdict
 from rosetta.proof.reference import expect_dropout, has_dropout, network
-from rosetta.proof.script import Script, Step, draw, loud
+from rosetta.proof.script import Script, loud
 
 DROPOUT_REPEATS = 80
-SMALL_BATCH, LARGE_BATCH, LARGEST_BATCH = 4, 64, 256
-CLOCK_ROUNDS = 3
-SHORT_STEP_NS = 5_000_000
-"""Steps shorter than this are mostly the framework's own overhead, whatever the batch."""
 
 
 def probe_prediction(
@@ -56,41 +52,6 @@ def probe_dropout(asker: Asker, script: Script, cache: Path | None, verdict: Ver
     distance = abs(float(np.mean(losses)) - reference.mean)
     sigmas = distance / error if error else math.inf
     verdict.add("mean loss with dropout, standard errors", sigmas, tolerances.DROPOUT_SIGMAS)
-
-
-def probe_clock(asker: Asker, script: Script, verdict: Verdict) -> None:
-    """The clock runs as long as the work does.
-
-    Three signs of one that is stopped too early: the step time doesn't grow with the batch; the
-    reported times are less than what passes between a batch and its answer; and they shrink when
-    the next batch comes late, since the rest of the work was done meanwhile, unseen.
-    """
-    rng = np.random.default_rng(1)
-    small = Step(*draw(script.task, rng, SMALL_BATCH))
-    # Convolutions grow with the batch at once; a GRU waits for its time steps before it does.
-    large_batch = LARGE_BATCH if script.rough else LARGEST_BATCH
-    large = Step(*draw(script.task, rng, large_batch))
-    pause_s = asker.time([small, large, large])[-1].outside_ns / 1e9  # compiled by then
-    rounds = []
-    for _ in range(CLOCK_ROUNDS):
-        (short,) = asker.time([small], pause_s)
-        (rested,) = asker.time([large], pause_s)
-        (pressed,) = asker.time([large])  # right after: what was left of the one before is in it
-        rounds.append((short, rested, pressed))
-    if min(rested.outside_ns for _, rested, _ in rounds) < SHORT_STEP_NS:
-        verdict.notes.append("the steps are too short for the clock probe")
-        return
-    # The most favourable round of each: what is systematic shows in all of them, a machine that is
-    # busy with something else in some.
-    share = max(rested.work_ns / rested.outside_ns for _, rested, _ in rounds)
-    growth = max(rested.work_ns / short.work_ns for short, rested, _ in rounds)
-    left = max(rested.work_ns / pressed.work_ns for _, rested, pressed in rounds)
-    times = large_batch / SMALL_BATCH
-    fixed = (times / growth - 1) / (times - 1)
-    verdict.add("share of the step that isn't reported", max(0.0, 1 - share), tolerances.UNREPORTED)
-    what = f"share of the step that doesn't grow from batch {SMALL_BATCH} to {large_batch}"
-    verdict.add(what, max(0.0, fixed), tolerances.NOT_GROWING)
-    verdict.add("share of the step that is gone after a pause", max(0.0, 1 - left), tolerances.GONE)
 
 
 def _largest(values: np.ndarray) -> float:

@@ -10,8 +10,9 @@ import numpy as np
 from rosetta.coordinator import Session
 from rosetta.proof import tolerances
 from rosetta.proof.asking import Asker
+from rosetta.proof.clock import probe_clock
 from rosetta.proof.measure import Verdict
-from rosetta.proof.probes import probe_clock, probe_dropout, probe_prediction
+from rosetta.proof.probes import probe_dropout, probe_prediction
 from rosetta.proof.reference import Expected, expect
 from rosetta.proof.script import READ_AFTER, ROUGH_STEPS, SEED, Script, loud, script
 from rosetta.tasks import Task

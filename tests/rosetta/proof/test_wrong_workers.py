@@ -48,9 +48,17 @@ CAUGHT = [
     ("time without work", "mlp", "share of the step that doesn't grow"),
 ]
 
+OF_THE_CLOCK = {"right, with some work", "clock stopped early", "time without work"}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the reference expects of dropout: the same for every worker."""
+    return tmp_path_factory.mktemp("proof")
+
 
 @pytest.fixture
-def proof_of(tmp_path: Path) -> Iterator[Callable[[str, str], Verdict]]:
+def proof_of(tmp_path: Path, cache: Path) -> Iterator[Callable[[str, str], Verdict]]:
     """Proves the worker that is wrong in one way, on a task's small network."""
     router = Router()
     sessions: list[Session] = []
@@ -64,7 +72,7 @@ def proof_of(tmp_path: Path) -> Iterator[Callable[[str, str], Verdict]]:
         variables = {**os.environ, "ROSETTA_WRONG": wrong, "OPENBLAS_NUM_THREADS": "1"}
         session.process = Process(command, variables, tmp_path / "log", tmp_path)
         session.await_hello(time.monotonic())
-        return prove(session, small(task), cache=tmp_path)
+        return prove(session, small(task), cache=cache, clock=wrong in OF_THE_CLOCK)
 
     yield go
     for session in sessions:

@@ -186,7 +186,7 @@ class Network:
             self.background = threading.Thread(target=time.sleep, args=(samples * SAMPLE_S * 0.8,))
             self.background.start()
         if WRONG == "time without work":
-            time.sleep(0.02)
+            time.sleep(0.15)
 
     def join(self):
         """Wait for the work that was left: where the next step begins, as a device's queue does."""
