@@ -22,6 +22,7 @@ from rosetta.coordinator import (
     WorkerFailureError,
     prepare_batch,
 )
+from rosetta.coordinator.encryption import CurveKeys
 from rosetta.protocol.messages import Ready
 
 RUN = "run-1"
@@ -32,9 +33,15 @@ Header = dict[str, Any]
 class Peer:
     """A DEALER socket that connects to a coordinator."""
 
-    def __init__(self, context: zmq.Context[Any], endpoint: str) -> None:
+    def __init__(
+        self, context: zmq.Context[Any], endpoint: str, keys: CurveKeys | None = None
+    ) -> None:
         self.socket = context.socket(zmq.DEALER)
         self.socket.linger = 500
+        if keys:
+            self.socket.curve_serverkey = keys.server_key.encode()
+            self.socket.curve_publickey = keys.public_key.encode()
+            self.socket.curve_secretkey = keys.secret_key.encode()
         self.socket.connect(endpoint)
         self._numbers = itertools.count()
 

@@ -40,7 +40,7 @@ def _join(options: argparse.Namespace) -> int:
     device = options.device or where.get("device", "cpu")
     threads = options.threads or where.get("threads") or _usable_cpus()
     # Before the framework is imported: a coordinator that isn't there should be found out quickly.
-    channel = connection.Connection(where["endpoint"])
+    channel = connection.Connection(where["endpoint"], where.get("curve"))
     try:
         backend, hello = _start(options.folder, device, threads)
         hello.update({name: wire.text(where[name]) for name in ("run", "key", "worker")})

@@ -5,6 +5,7 @@ import os
 from typing import Any, Dict, List, Optional
 
 import zmq
+from zmq.utils import z85
 from zmq.utils.monitor import recv_monitor_message
 
 from rosetta_worker import wire
@@ -14,7 +15,10 @@ FIRST_CONTACT_NS = 30 * 10**9
 """How long to wait for a coordinator that isn't there yet."""
 
 _TEXTS = ("protocol", "endpoint", "run", "key", "worker")
-_EVENTS = zmq.EVENT_CONNECTED | zmq.EVENT_DISCONNECTED
+_CURVE = ("server_key", "public_key", "secret_key")
+_GREETED = zmq.EVENT_HANDSHAKE_SUCCEEDED
+_TURNED_AWAY = zmq.EVENT_HANDSHAKE_FAILED_AUTH
+_EVENTS = _GREETED | _TURNED_AWAY | zmq.EVENT_DISCONNECTED
 
 
 class CoordinatorError(Exception):
@@ -38,7 +42,24 @@ def read(path: str) -> Dict[str, Any]:
             "connection file %s is for protocol %s; this worker speaks 1.0"
             % (path, content["protocol"])
         )
+    curve = content.get("curve")
+    if curve is not None and not (isinstance(curve, dict) and all(map(_is_z85, _keys(curve)))):
+        raise CoordinatorError(
+            "connection file %s: `curve` lacks one of %s, or it is no Z85 text of 40 characters"
+            % (path, ", ".join(_CURVE))
+        )
     return content
+
+
+def _keys(curve: Dict[str, Any]) -> List[Any]:
+    return [curve.get(name) for name in _CURVE]
+
+
+def _is_z85(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and len(value) == 40 and len(z85.decode(value)) == 32
+    except (KeyError, ValueError):
+        return False
 
 
 class Connection:
@@ -46,7 +67,8 @@ class Connection:
 
     live = True
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, curve: Optional[Dict[str, str]] = None) -> None:
+        """Connect; `curve` holds the keys of a connection file that asks for encryption."""
         self.endpoint = endpoint
         self.reconnect_ns = FIRST_CONTACT_NS
         self._context = zmq.Context()
@@ -60,6 +82,15 @@ class Connection:
             # peer whose machine vanished without closing the connection.
             self._socket.setsockopt(zmq.HEARTBEAT_IVL, 5000)
             self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 20000)
+        if curve and not zmq.has("curve"):
+            self._socket.close()
+            raise CoordinatorError(
+                "this pyzmq was built without CURVE, which the coordinator asks for"
+            )
+        if curve:
+            self._socket.curve_serverkey = curve["server_key"].encode()
+            self._socket.curve_publickey = curve["public_key"].encode()
+            self._socket.curve_secretkey = curve["secret_key"].encode()
         self._monitor = self._socket.get_monitor_socket(_EVENTS)
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
@@ -102,4 +133,10 @@ class Connection:
 
     def _observe(self) -> None:
         event = recv_monitor_message(self._monitor)["event"]
-        self._absent_since = None if event == zmq.EVENT_CONNECTED else now_ns()
+        if event == _TURNED_AWAY:
+            sentence = "the coordinator at %s doesn't know this connection file's keys"
+            raise CoordinatorError(sentence % self.endpoint)
+        if event == _GREETED:
+            self._absent_since = None
+        elif self._absent_since is None:
+            self._absent_since = now_ns()

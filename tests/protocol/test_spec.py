@@ -15,6 +15,7 @@ import pytest
 import rosetta_reference
 from rosetta import tasks, workers
 from rosetta.coordinator import Deadlines, connection_file
+from rosetta.coordinator.encryption import CurveKeys
 from rosetta.coordinator.session import RECONNECT_NS
 from rosetta.protocol import decode, encode, limits, messages
 from rosetta.protocol.tape import FROM_COORDINATOR, read_tape
@@ -294,14 +295,15 @@ def test_the_tape_is_a_tape(tmp_path: Path) -> None:
 
 def test_the_connection_file_has_the_keys_that_are_written(tmp_path: Path) -> None:
     path = tmp_path / "connection.json"
+    keys = CurveKeys("s", "p", "q")
     connection_file.write(
-        path, endpoint="ipc:///x", run="r", key="k", worker="w", device="cpu", threads=1
+        path, endpoint="ipc:///x", run="r", key="k", worker="w", device="cpu", threads=1, curve=keys
     )
     written_keys = msgspec.json.decode(path.read_bytes()).keys()
     stated, placeholders = tables(SECTIONS["2"])
     assert [row["key"] for row in stated] == list(written_keys)
     (shown,) = re.findall(r"^```json\n(.*?)^```", SECTIONS["2"], re.MULTILINE | re.DOTALL)
-    assert msgspec.json.decode(shown).keys() == written_keys
+    assert msgspec.json.decode(shown).keys() == written_keys - {"curve"}
     assert path.stat().st_mode & 0o777 == 0o600
     named = set(re.findall(r"\{(\w+)\}", " ".join(row["placeholder"] for row in placeholders)))
     assert named == workers._ARGV_PLACEHOLDERS | workers._TAPE_PLACEHOLDERS

@@ -56,6 +56,7 @@ class Plan:
     warmup: int = DEFAULT_WARMUP
     credit: int = 2
     bind: str | None = None
+    encrypt: bool = False
     baseline: str | None = None
     deadlines: Deadlines = field(default_factory=Deadlines)
     prove: bool = True

@@ -30,7 +30,7 @@ def run(plan: Plan, reporter: Reporter) -> Summary:
     Ctrl-C ends it early: the summary then says `interrupted` and what is missing. `UserError` is
     raised before anything is made or started where the plan can't be carried out at all.
     """
-    router = Router(plan.bind)
+    router = Router(plan.bind, encrypted=plan.encrypt)
     scratch = Path(tempfile.mkdtemp(prefix="rosetta-run-"))
     try:
         with RunDirectory(plan.out) as directory:

@@ -128,7 +128,7 @@ class TaskRun:
         name = f"{worker.name}.{self._task.task.name}"
         if worker.name in self._plan.joining:
             file = self._context.directory.path.resolve() / f"{name}.connection.json"
-            session.write_connection_file(file)
+            session.write_connection_file(file, elsewhere=True)
             program = Path(sys.executable).with_name("rosetta")
             command = f"{program} worker {worker.name} --connect {file}"
             self._context.reporter.note(f"{worker.name} waits for you to start it: {command}")

@@ -82,8 +82,12 @@ def command(
         typer.Option(help="Workers of this run that you start by hand with `rosetta worker`"),
     ] = None,
     bind: Annotated[
-        str | None, typer.Option(help="Where to listen: ipc://PATH or tcp://127.0.0.1:PORT")
+        str | None, typer.Option(help="Where to listen: ipc://PATH or tcp://ADDRESS:PORT")
     ] = None,
+    encrypt: Annotated[
+        bool,
+        typer.Option("--encrypt", help="With CURVE: needed where other machines reach --bind"),
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Run directory [runs/<time>-<id>]")] = None,
     start_deadline: Annotated[
         float, typer.Option(min=0.1, help="Seconds from a worker's start to its HELLO")
@@ -136,6 +140,7 @@ def command(
         warmup=warmup,
         credit=credit,
         bind=bind,
+        encrypt=encrypt,
         baseline=_baseline(baseline, chosen),
         deadlines=_deadlines(start_deadline, step_deadline),
         prove=proof,

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from pathlib import Path
 from typing import Any
 
+from rosetta.coordinator.encryption import CurveKeys
 from rosetta.errors import UserError
 from rosetta.protocol import VERSION
 
 
 def write(
-    path: Path, *, endpoint: str, run: str, key: str, worker: str, device: str, threads: int
+    path: Path,
+    *,
+    endpoint: str,
+    run: str,
+    key: str,
+    worker: str,
+    device: str,
+    threads: int,
+    curve: CurveKeys | None = None,
 ) -> None:
     """Write a connection file that only its owner can read: whoever has it can join the run."""
-    content = {
+    content: dict[str, Any] = {
         "protocol": VERSION,
         "endpoint": endpoint,
         "run": run,
@@ -24,6 +34,8 @@ def write(
         "device": device,
         "threads": threads,
     }
+    if curve:
+        content["curve"] = dataclasses.asdict(curve)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(content, file, indent=2)

@@ -6,16 +6,16 @@ import contextlib
 import hmac
 import itertools
 import logging
-import os
 import secrets
 import shutil
-import socket
 import tempfile
 from pathlib import Path
 from typing import Protocol
 
 import zmq
 
+from rosetta.coordinator import address
+from rosetta.coordinator.encryption import CurveKeys, Encryption
 from rosetta.coordinator.failure import WorkerFailureError
 from rosetta.errors import UserError, one_line
 from rosetta.protocol import VERSION, Arrays, ProtocolError, UnknownMessageError, decode, encode
@@ -25,7 +25,6 @@ from rosetta.protocol.messages import FROM_WORKER, Error, Hello, Message, Refuse
 
 log = logging.getLogger(__name__)
 
-_LONGEST_SOCKET_PATH = 100  # sun_path holds 108 bytes on Linux, 104 on macOS
 _HEARD_STRANGERS = 20
 _MESSAGES_AT_ONCE = 256
 """Most messages that one `pump` takes: whoever floods must not keep the others from their turn."""
@@ -55,10 +54,11 @@ class Listener(Protocol):
 class Router:
     """A bound ROUTER socket and the sessions behind it. Used from one thread."""
 
-    def __init__(self, bind: str | None = None) -> None:
-        """Bind to `bind` (`ipc://PATH`, or `tcp://127.0.0.1:PORT` with `*` for any port).
+    def __init__(self, bind: str | None = None, *, encrypted: bool = False) -> None:
+        """Bind to `bind` (`ipc://PATH`, or `tcp://ADDRESS:PORT` with `*` for any port).
 
-        None: an address of its own. Raises `UserError` for one in use or beyond this machine.
+        None: an address of its own. Raises `UserError` for one in use, and for one that other
+        machines can reach unless everything is `encrypted`.
         """
         self._sessions: list[Listener] = []
         self._by_identity: dict[bytes, Listener] = {}
@@ -69,7 +69,7 @@ class Router:
         self._interrupted = False
         self._interruption_raised = False
         self._folder = Path(tempfile.mkdtemp(prefix="rosetta-"))
-        bind = _absolute(bind) if bind else _fresh_address(self._folder)
+        self._encryption: Encryption | None = None
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.linger = 1000
@@ -78,9 +78,10 @@ class Router:
         self._socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_ANSWER_BYTES)
         try:
-            _require_local(bind)
-            _require_free(bind)
-            self._socket.bind(bind)
+            if encrypted:
+                self._encryption = Encryption(self._context)
+                self._encryption.protect(self._socket)
+            self._socket.bind(address.chosen(bind, self._folder, encrypted=encrypted))
         except (zmq.ZMQError, UserError) as error:
             self.close()
             if isinstance(error, UserError):
@@ -91,6 +92,10 @@ class Router:
     def new_key(self) -> str:
         """A key that ties one worker's HELLO to its connection file."""
         return secrets.token_hex(16)
+
+    def admit(self) -> CurveKeys | None:
+        """Keys with which one more worker can connect; None where nothing is encrypted."""
+        return self._encryption.admit() if self._encryption else None
 
     def next_id(self) -> int:
         """The `id` of the next message; unique over all sessions, so frames can be shared."""
@@ -133,6 +138,8 @@ class Router:
     def close(self) -> None:
         """Close the socket and remove its files."""
         self._socket.close()
+        if self._encryption:
+            self._encryption.close()
         self._context.term()
         path = Path(self.endpoint.removeprefix("ipc://"))
         if self.endpoint.startswith("ipc://") and path.is_socket():
@@ -219,52 +226,3 @@ class Router:
 
 def _same_key(ours: str, theirs: str) -> bool:
     return hmac.compare_digest(ours.encode(), theirs.encode("utf-8", "replace"))
-
-
-def _fresh_address(folder: Path) -> str:
-    """An ipc path in `folder`, or a loopback port where the path can't be a socket's."""
-    path = folder / "coordinator"
-    fits = len(bytes(path)) < _LONGEST_SOCKET_PATH and str(path).isprintable()
-    return f"ipc://{path}" if fits else "tcp://127.0.0.1:*"
-
-
-def _absolute(bind: str) -> str:
-    """An ipc path as the workers see it, who run in folders of their own."""
-    path = bind.removeprefix("ipc://")
-    return f"ipc://{Path(path).absolute()}" if bind.startswith("ipc://") and path else bind
-
-
-def _require_local(bind: str) -> None:
-    """Only this machine until the protocol's encryption is there: frames travel in the clear."""
-    if bind.startswith("ipc://"):
-        return
-    host, _, port = bind.removeprefix("tcp://").rpartition(":")
-    if not bind.startswith("tcp://") or host not in ("127.0.0.1",):
-        raise UserError(
-            f"can't listen at {bind}: only ipc:// and tcp://127.0.0.1:PORT are served, since "
-            "nothing is encrypted; tunnel the port (ssh -L) to reach another machine"
-        )
-    if port != "*" and not (port.isdecimal() and 0 < int(port) < 2**16):  # ZeroMQ would wrap it
-        raise UserError(f"can't listen at {bind}: a port is a number from 1 to 65535, or *")
-
-
-def _require_free(bind: str) -> None:
-    """ZeroMQ itself would remove whatever stands at an ipc path: a thesis, a running socket."""
-    path = Path(bind.removeprefix("ipc://"))
-    if not bind.startswith("ipc://") or not os.path.lexists(path) or _is_abandoned(path):
-        return
-    raise UserError(f"can't listen at {bind}: the file is there and in use; choose another --bind")
-
-
-def _is_abandoned(path: Path) -> bool:
-    """Whether it is a socket that nobody listens at: left behind by a run that was killed."""
-    if not path.is_socket():
-        return False
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            return True
-        except OSError:
-            return False
-    return False

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rosetta.coordinator import connection_file
+from rosetta.coordinator import address, connection_file
 from rosetta.coordinator.deadlines import Deadlines
 from rosetta.coordinator.failure import WorkerFailureError
 from rosetta.coordinator.peer import PUMP_SECONDS, Peer
@@ -57,16 +57,18 @@ class Session(Peer):
         self.threads = threads
         self._built: list[tuple[str, list[int]]] = []
 
-    def write_connection_file(self, path: Path) -> None:
-        """Write the file that the worker of this session is started with."""
+    def write_connection_file(self, path: Path, *, elsewhere: bool = False) -> None:
+        """Write the file that the worker is started with, here or `elsewhere`."""
+        reached = address.from_elsewhere if elsewhere else address.from_here
         connection_file.write(
             path,
-            endpoint=self.router.endpoint,
+            endpoint=reached(self.router.endpoint),
             run=self.run,
             key=self.key,
             worker=self.name,
             device=self.device,
             threads=self.threads,
+            curve=self.router.admit(),
         )
 
     def await_hello(self, since: float) -> Hello:

@@ -46,7 +46,7 @@ def test_an_address_beyond_this_machine_is_refused(bind: str) -> None:
     with pytest.raises(UserError, match="can't listen at ") as caught:
         Router(bind).close()
     assert bind in str(caught.value)
-    assert "only ipc:// and tcp://127.0.0.1:PORT are served" in str(caught.value)
+    assert "ipc://PATH or tcp://" in str(caught.value)
 
 
 def test_any_port_of_the_loopback_is_served() -> None:
