@@ -126,16 +126,23 @@ class Scripted:
     """A worker in a thread: greets, then does what `behave` says with each message until BYE."""
 
     def __init__(
-        self, context: zmq.Context[Any], endpoint: str, session: Session, behave: Behaviour
+        self,
+        context: zmq.Context[Any],
+        endpoint: str,
+        session: Session,
+        behave: Behaviour,
+        **hello: Any,
     ) -> None:
+        """`hello`: what differs in its HELLO."""
         self.received: list[Header] = []
         self._over = threading.Event()
         self._peer = Peer(context, endpoint)
-        self._thread = threading.Thread(target=self._run, args=(session, behave), daemon=True)
+        arguments = (session, behave, hello)
+        self._thread = threading.Thread(target=self._run, args=arguments, daemon=True)
         self._thread.start()
 
-    def _run(self, session: Session, behave: Behaviour) -> None:
-        self._peer.hello(session)
+    def _run(self, session: Session, behave: Behaviour, hello: dict[str, Any]) -> None:
+        self._peer.hello(session, **hello)
         with contextlib.suppress(StopIteration):  # raised by a script that leaves early
             while "BYE" not in self.kinds and not self._over.is_set():
                 if self._peer.socket.poll(20):

@@ -7,7 +7,7 @@ import socket
 import sys
 from typing import Any, Dict, List, Optional
 
-from rosetta_worker import PROTOCOL, backends, connection, console, tape, wire
+from rosetta_worker import PROTOCOL, backends, connection, console, shared_memory, tape, wire
 from rosetta_worker.session import Session
 
 
@@ -42,7 +42,7 @@ def _join(options: argparse.Namespace) -> int:
     # Before the framework is imported: a coordinator that isn't there should be found out quickly.
     channel = connection.Connection(where["endpoint"], where.get("curve"))
     try:
-        backend, hello = _start(options.folder, device, threads)
+        backend, hello = _start(options.folder, device, threads, channel.live)
         hello.update({name: wire.text(where[name]) for name in ("run", "key", "worker")})
         return Session(channel, backend, device, threads).run(hello)
     finally:
@@ -53,14 +53,14 @@ def _replay(options: argparse.Namespace) -> int:
     device, threads = options.device or "cpu", options.threads or _usable_cpus()
     channel = tape.Tape(options.tape, console.show, options.record)
     try:
-        backend, hello = _start(options.folder, device, threads)
+        backend, hello = _start(options.folder, device, threads, channel.live)
         hello.update(run="tape", key="", worker=os.path.basename(os.path.abspath(options.folder)))
         return Session(channel, backend, device, threads).run(hello)
     finally:
         channel.close()
 
 
-def _start(folder: str, device: str, threads: int) -> Any:
+def _start(folder: str, device: str, threads: int, live: bool) -> Any:
     """(backend, fields of HELLO)."""
     backend = backends.load(folder)
     try:
@@ -81,7 +81,7 @@ def _start(folder: str, device: str, threads: int) -> Any:
         "threads": threads,
         "tasks": list(description["tasks"]),
         "dtypes": sorted(wire.DTYPES),
-        "planes": ["inline"],
+        "planes": ["inline"] + ["shm"] * (shared_memory.AVAILABLE and live),
         "forms": wire.texts(description.get("forms", {})),
         "disclosures": wire.texts(description.get("disclosures", {})),
     }

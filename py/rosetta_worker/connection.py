@@ -92,9 +92,11 @@ class Connection:
             self._socket.curve_publickey = curve["public_key"].encode()
             self._socket.curve_secretkey = curve["secret_key"].encode()
         self._monitor = self._socket.get_monitor_socket(_EVENTS)
-        self._poller = zmq.Poller()
-        self._poller.register(self._socket, zmq.POLLIN)
-        self._poller.register(self._monitor, zmq.POLLIN)
+        self._pollers: Dict[int, Any] = {}
+        for readiness in (zmq.POLLIN, zmq.POLLOUT):
+            poller = self._pollers[readiness] = zmq.Poller()
+            poller.register(self._socket, readiness)
+            poller.register(self._monitor, zmq.POLLIN)
         self._absent_since: Optional[int] = now_ns()
         try:
             self._socket.connect(endpoint)
@@ -103,19 +105,18 @@ class Connection:
             raise CoordinatorError("endpoint %r: %s" % (endpoint, error))
 
     def send(self, header: wire.Header, arrays: wire.Arrays) -> None:
-        """Send one message. Large arrays aren't copied; they must not be changed afterwards."""
-        self._socket.send_multipart(wire.encode(header, arrays), copy=False)
+        """Send one message. Large arrays aren't copied; they must not be changed afterwards.
+
+        Raises `CoordinatorError` when the coordinator is gone.
+        """
+        frames = wire.encode(header, arrays)
+        self._await(zmq.POLLOUT)  # without a connection libzmq would wait for one, for ever
+        self._socket.send_multipart(frames, copy=False)
 
     def receive(self) -> List[Any]:
         """Frames of the next message. Raises `CoordinatorError` when the coordinator is gone."""
-        while True:
-            ready = dict(self._poller.poll(self._patience_ms()))
-            if self._monitor in ready:
-                self._observe()
-            if self._socket in ready:
-                return [frame.buffer for frame in self._socket.recv_multipart(copy=False)]
-            if self._absent_since is not None and self._patience_ms() == 0:
-                raise CoordinatorError("no coordinator at %s" % self.endpoint)
+        self._await(zmq.POLLIN)
+        return [frame.buffer for frame in self._socket.recv_multipart(copy=False)]
 
     def close(self) -> None:
         """Send what is still queued (for at most two seconds) and close."""
@@ -123,6 +124,18 @@ class Connection:
         self._monitor.close()  # the context waits for every socket, this one too
         self._socket.close()
         self._context.term()
+
+    def _await(self, readiness: int) -> None:
+        """Wait until the socket is ready, and for as long as there is hope that it will be."""
+        poller = self._pollers[readiness]
+        while True:
+            ready = dict(poller.poll(self._patience_ms()))
+            if self._monitor in ready:
+                self._observe()
+            if self._socket in ready:
+                return
+            if self._absent_since is not None and self._patience_ms() == 0:
+                raise CoordinatorError("no coordinator at %s" % self.endpoint)
 
     def _patience_ms(self) -> int:
         """Milliseconds until the coordinator counts as gone; -1 (no limit) while it is there."""

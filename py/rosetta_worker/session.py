@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional
 
 import numpy as np
 
-from rosetta_worker import backends
+from rosetta_worker import backends, shared_memory
 from rosetta_worker.clock import now_ns
 from rosetta_worker.wire import Arrays, Header, WireError, decode, is_number, text
 
@@ -25,6 +25,7 @@ class Session:
         self._over = False
         self._tasks: Any = []
         self._forms: Dict[str, str] = {}
+        self._shared: Any = None
         self._setup: Optional[backends.Setup] = None
         self._network: Any = None
         self._idle_since = now_ns()
@@ -58,7 +59,7 @@ class Session:
     def _take(self, frames: Any) -> None:
         re = None
         try:
-            header, arrays = decode(frames, self._handlers)
+            header, arrays = decode(frames, self._handlers, self._shared)
             re = header["id"]
             handler = self._handlers.get(header["type"])
             if handler is None:
@@ -76,6 +77,8 @@ class Session:
 
     def _on_welcome(self, header: Header, arrays: Arrays) -> None:
         self._welcomed = True
+        if header.get("shm") is not None:
+            self._shared = shared_memory.attach(header["shm"], header["id"])
         patience = header.get("reconnect_ns")
         if isinstance(patience, int):
             self._channel.reconnect_ns = patience

@@ -56,8 +56,10 @@ def encode(header: Header, arrays: Arrays) -> List[Any]:
     return frames
 
 
-def decode(frames: List[Any], known: Optional[Container[str]] = None) -> Tuple[Header, Arrays]:
-    """Header and arrays (read-only views of the frames). Raises `WireError`.
+def decode(
+    frames: List[Any], known: Optional[Container[str]] = None, shared: Any = None
+) -> Tuple[Header, Arrays]:
+    """Header and arrays (read-only views of the frames, or of `shared`). Raises `WireError`.
 
     With `known`, the frames of a message of any other type aren't looked at: it will be ignored,
     and a later version's may follow rules that aren't ours.
@@ -69,7 +71,7 @@ def decode(frames: List[Any], known: Optional[Container[str]] = None) -> Tuple[H
     header = _header(bytes(frames[0]))
     if known is not None and header["type"] not in known:
         return header, {}
-    return header, _arrays(header, frames[1:])
+    return header, _arrays(header, frames[1:], shared)
 
 
 def _header(data: bytes) -> Header:
@@ -102,24 +104,27 @@ def _header(data: bytes) -> Header:
     return header
 
 
-def _arrays(header: Header, frames: List[Any]) -> Arrays:
+def _arrays(header: Header, frames: List[Any], shared: Any) -> Arrays:
     re = header["id"]
     described = header.get("arrays", [])
     if not isinstance(described, list):
         raise WireError("bad_header", "`arrays` is not a list", re)
-    if len(described) != len(frames):
+    expected = sum(not _is_elsewhere(description) for description in described)
+    if expected != len(frames):
         sentence = "%s describes %d arrays and has %d"
-        raise WireError("bad_frames", sentence % (header["type"], len(described), len(frames)), re)
+        raise WireError("bad_frames", sentence % (header["type"], expected, len(frames)), re)
     arrays = {}
-    for description, frame in zip(described, frames):
-        name, array = _array(description, frame, re)
+    left = iter(frames)
+    for description in described:
+        frame = None if _is_elsewhere(description) else next(left)
+        name, array = _array(description, frame, shared, re)
         if name in arrays:
             raise WireError("bad_frames", "array %r comes twice" % name, re)
         arrays[name] = array
     return arrays
 
 
-def _array(description: Any, frame: Any, re: int) -> Tuple[str, Any]:
+def _array(description: Any, frame: Any, shared: Any, re: int) -> Tuple[str, Any]:
     if not isinstance(description, dict) or not isinstance(description.get("name"), str):
         raise WireError("bad_header", "an array's description lacks `name`", re)
     name, dtype, shape = description["name"], description.get("dtype"), description.get("shape")
@@ -134,7 +139,10 @@ def _array(description: Any, frame: Any, re: int) -> Tuple[str, Any]:
     size = 1
     for length in shape:
         size *= length
-    expected, found = size * DTYPES[dtype].itemsize, memoryview(frame).nbytes
+    expected = size * DTYPES[dtype].itemsize
+    if frame is None:
+        frame = _part(shared, description["offset_bytes"], expected, name, re)
+    found = memoryview(frame).nbytes
     if expected != found:
         sentence = "array %r (%s %s) takes %d bytes, its frame has %d"
         raise WireError("bad_frames", sentence % (name, dtype, shape, expected, found), re)
@@ -144,6 +152,23 @@ def _array(description: Any, frame: Any, re: int) -> Tuple[str, Any]:
         raise WireError("bad_frames", "array %r: %s" % (name, error), re)
     array.flags.writeable = False
     return name, array
+
+
+def _is_elsewhere(description: Any) -> bool:
+    """True for an array that is no frame, but lies in shared memory."""
+    return isinstance(description, dict) and description.get("offset_bytes") is not None
+
+
+def _part(shared: Any, offset: Any, size: int, name: str, re: int) -> Any:
+    if not is_number(offset):
+        raise WireError("bad_header", "array %r has offset_bytes %r" % (name, offset), re)
+    if shared is None:
+        sentence = "array %r is in shared memory, and this session has none"
+        raise WireError("bad_frames", sentence % name, re)
+    if offset + size > len(shared):
+        sentence = "array %r ends at byte %d of a shared memory of %d"
+        raise WireError("bad_frames", sentence % (name, offset + size, len(shared)), re)
+    return memoryview(shared)[offset : offset + size]
 
 
 def is_number(value: Any) -> bool:

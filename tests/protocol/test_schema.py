@@ -268,7 +268,8 @@ def wrong(kind: inspect.Type) -> list[Any]:
             return [*bad_keys, *({"k": bad} for bad in wrong(value)), too_many, [], None]
         case inspect.StructType(fields=fields):
             good = smallest(kind)
-            lacking = [{k: v for k, v in good.items() if k != f.encode_name} for f in fields]
+            needed = [f.encode_name for f in fields if f.required]
+            lacking = [{k: v for k, v in good.items() if k != name} for name in needed]
             bad = [{**good, f.encode_name: value} for f in fields for value in wrong(f.type)]
             return [*lacking, *bad, 7, None]
     raise AssertionError(f"nothing wrong for {kind}")

@@ -30,6 +30,7 @@ STRUCTS: dict[str, Any] = {
     **messages.ALL,
     "Array": messages.Array,
     "ParameterShape": messages.ParameterShape,
+    "Shared": messages.Shared,
 }
 
 Row = dict[str, str]
@@ -54,6 +55,7 @@ def field_tables() -> dict[str, list[Row]]:
     found = {name: tables(SECTIONS[number])[0] for number, name in headings}
     found["Array"] = tables(SECTIONS["5"])[0]
     found["ParameterShape"] = tables(SECTIONS["6.5"])[1]
+    found["Shared"] = tables(SECTIONS["5"])[1]
     return found
 
 
@@ -91,6 +93,8 @@ def type_and_bounds(schema: dict[str, Any]) -> tuple[str, str]:
         (inner,) = (each for each in schema["anyOf"] if each != {"type": "null"})
         kind, bounds = type_and_bounds(inner)
         return f"{kind} or nil", bounds
+    if schema.get("$ref") == "#/$defs/Shared":
+        return "map (section 5)", "—"
     if "enum" in schema:
         assert sorted(schema["enum"]) == sorted(messages.DTYPES)
         return "text", "one of the five"

@@ -118,6 +118,8 @@ def run(arguments: list[Any], capfd: pytest.CaptureFixture[str]) -> tuple[int, s
     return status, capfd.readouterr().err
 
 
+PLANES = ["inline", "shm"] if sys.platform == "linux" else ["inline"]
+
 # --- joining --------------------------------------------------------------------------------------
 
 
@@ -135,7 +137,7 @@ def test_a_worker_greets_with_what_it_is_and_what_the_connection_file_says(coord
     assert (hello["language"], hello["language_version"]) == ("python", sys.version.split()[0])
     assert (hello["framework"], hello["framework_version"]) == ("null", "1")
     assert hello["versions"]["numpy"] == np.__version__
-    assert (hello["device"], hello["threads"], hello["planes"]) == ("cpu", 1, ["inline"])
+    assert (hello["device"], hello["threads"], hello["planes"]) == ("cpu", 1, PLANES)
     assert hello["tasks"] == ["mlp", "cnn", "gru"]
     assert set(hello["dtypes"]) == set(wire.DTYPES)
     assert bye == {"type": "BYE", "id": 1, "re": 1}

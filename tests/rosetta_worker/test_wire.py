@@ -276,3 +276,58 @@ def attempt(parts: list[bytes]) -> None:
         wire.decode(parts)
     except wire.WireError as error:
         assert error.re is None or 0 <= error.re < 2**63
+
+
+# --- shared memory --------------------------------------------------------------------------------
+
+SHARED = bytearray(np.arange(32, dtype=np.float32).tobytes())
+
+
+def elsewhere(**changes: Any) -> bytes:
+    """A BATCH whose `inputs` lie in shared memory, and whose `labels` are a frame."""
+    inputs = {"name": "inputs", "dtype": "float32", "shape": [2, 3], "offset_bytes": 64, **changes}
+    return batch(arrays=[inputs, {"name": "labels", "dtype": "int32", "shape": [2]}])
+
+
+def test_the_worker_reads_what_lies_in_shared_memory_without_a_copy():
+    shared = bytearray(SHARED)
+    _, arrays = wire.decode([elsewhere(), bytes(8)], shared=shared)
+    assert arrays["inputs"].tolist() == [[16.0, 17.0, 18.0], [19.0, 20.0, 21.0]]
+    assert arrays["labels"].tolist() == [0, 0]
+    shared[64:68] = np.float32(99).tobytes()
+    assert arrays["inputs"][0, 0] == 99
+    assert not arrays["inputs"].flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"offset_bytes": -1}, "bad_header"),
+        ({"offset_bytes": 1.5}, "bad_header"),
+        ({"offset_bytes": "0"}, "bad_header"),
+        ({"offset_bytes": True}, "bad_header"),
+        ({"offset_bytes": 2**63 - 1}, "bad_frames"),
+        ({"offset_bytes": 128}, "bad_frames"),
+        ({"offset_bytes": 108}, "bad_frames"),
+        ({"shape": [2**31, 2**31]}, "bad_frames"),
+    ],
+)
+def test_what_does_not_lie_in_shared_memory_is_refused(changes, code):
+    with pytest.raises(wire.WireError) as caught:
+        wire.decode([elsewhere(**changes), bytes(8)], shared=SHARED)
+    assert caught.value.code == code
+
+
+def test_without_shared_memory_and_with_a_frame_too_many_it_is_refused():
+    for parts, shared in (([elsewhere(), bytes(8)], None), ([elsewhere(), b"", b""], SHARED)):
+        with pytest.raises(wire.WireError, match=r"this session has none|and has 2"):
+            wire.decode(parts, shared=shared)
+
+
+def test_the_coordinator_takes_no_offsets_from_workers():
+    array = {"name": "logits", "dtype": "float32", "shape": [1], "offset_bytes": 0}
+    header = {"type": "PREDICTIONS", "id": 1, "re": 1, "arrays": [array]}
+    times = {"wait_ns": 0, "copy_ns": 0, "predict_ns": 0}
+    parts = [msgpack.packb({**header, **times}), bytes(4)]
+    with pytest.raises(ProtocolError, match="'logits' is in no frame"):
+        protocol.decode(parts, expected=messages.FROM_WORKER)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rosetta.bench.plan import Plan
 from rosetta.bench.progress import Reporter
-from rosetta.coordinator import Router
+from rosetta.coordinator import Router, SharedMemory
 from rosetta.results import RunDirectory
 
 
@@ -21,5 +21,7 @@ class Context:
     reporter: Reporter
     scratch: Path
     """A private folder that is gone when the run is over."""
+    shared: SharedMemory | None
+    """Where batches lie for the workers of this machine."""
     unavailable: dict[str, str]
     """Worker → why it has no environment; filled before the first task."""

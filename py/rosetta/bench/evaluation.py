@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rosetta.coordinator import Session
+from rosetta.coordinator import Lease, Session
 from rosetta.datasets import Split
 
 
@@ -25,6 +25,10 @@ class Evaluator:
             )
             self.labels = test.labels[rows]
             self._inputs = test.inputs[rows]
+
+    def share(self, lease: Lease) -> None:
+        """Copy the inputs to where workers can read them, if there is such a place."""
+        self._inputs = lease.share(self._inputs)
 
     def accuracy(self, session: Session, classes: int) -> float:
         """Fraction of samples whose largest logit is that of the label.

@@ -93,6 +93,7 @@ class Participant:
             data=plan.dataset.label,
             device=hello.device if hello else device,
             threads=self.ready.threads if self.ready else threads,
+            plane=self.session.plane if self.session and hello else None,
             status=self.status or "interrupted",
             reason=self.reason,
             proof=self.proof,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rosetta.coordinator import Deadlines
+from rosetta.coordinator import Deadlines, Plane
 from rosetta.datasets import Dataset
 from rosetta.errors import UserError
 from rosetta.tasks import Order, Task
@@ -57,6 +57,8 @@ class Plan:
     credit: int = 2
     bind: str | None = None
     encrypt: bool = False
+    plane: Plane = "shm"
+    """How batches travel to the workers that can; the others get them inline."""
     baseline: str | None = None
     deadlines: Deadlines = field(default_factory=Deadlines)
     prove: bool = True

@@ -17,7 +17,7 @@ from rosetta.bench.plan import Plan, TaskPlan
 from rosetta.bench.progress import Reporter
 from rosetta.bench.ratios import why_no_ratios, with_ratios
 from rosetta.bench.task_run import TaskRun
-from rosetta.coordinator import Router
+from rosetta.coordinator import Router, SharedMemory
 from rosetta.environments import EnvironmentUnavailable
 from rosetta.errors import UserError
 from rosetta.report import markdown
@@ -31,12 +31,15 @@ def run(plan: Plan, reporter: Reporter) -> Summary:
     raised before anything is made or started where the plan can't be carried out at all.
     """
     router = Router(plan.bind, encrypted=plan.encrypt)
+    shared = SharedMemory.where_possible() if plan.plane == "shm" else None
     scratch = Path(tempfile.mkdtemp(prefix="rosetta-run-"))
     try:
         with RunDirectory(plan.out) as directory:
-            return _Run(Context(plan, router, directory, reporter, scratch, {})).run()
+            return _Run(Context(plan, router, directory, reporter, scratch, shared, {})).run()
     finally:
         router.close()
+        if shared:
+            shared.close()
         shutil.rmtree(scratch, ignore_errors=True)
 
 

@@ -18,6 +18,7 @@ from rosetta.bench.participant import Participant, step_record
 from rosetta.bench.plan import TaskPlan
 from rosetta.bench.proving import prove_in_own_process
 from rosetta.coordinator import (
+    Lease,
     PreparedMessage,
     Session,
     WorkerFailureError,
@@ -114,6 +115,7 @@ class TaskRun:
             threads=plan.threads,
             deadlines=deadlines,
             credit=plan.credit,
+            shared=self._context.shared,
         )
 
     def _start(self, chosen: list[Participant]) -> None:
@@ -168,20 +170,29 @@ class TaskRun:
             seed=plan.seed,
         )
         epoch = task.order.steps_per_epoch if task.epochs else None
-        for block in schedule.blocks(task.steps, warmup=plan.warmup, size=task.block, epoch=epoch):
-            # Gathered and encoded before anybody's clock runs, once for all workers.
-            batches = [self._batch(step) for step in block.steps]
-            for participant in schedule.turns(list(self._running()), block.number, plan.seed):
-                with _recording_failure(participant):
-                    self._take_turn(participant, block, batches)
-                    if block.evaluate:
-                        self._evaluate(participant, evaluator, block)
+        with Lease(self._context.shared) as lasting:
+            evaluator.share(lasting)
+            for block in schedule.blocks(
+                task.steps, warmup=plan.warmup, size=task.block, epoch=epoch
+            ):
+                with Lease(self._context.shared) as lease:
+                    self._train_block(block, lease, evaluator)
 
-    def _batch(self, step: int) -> PreparedMessage:
-        self._context.router.pump(0)  # a signal counts here too
+    def _train_block(self, block: schedule.Block, lease: Lease, evaluator: Evaluator) -> None:
+        # Gathered and encoded before anybody's clock runs, once for all workers.
+        batches = [self._batch(step, lease) for step in block.steps]
+        for participant in schedule.turns(list(self._running()), block.number, self._plan.seed):
+            with _recording_failure(participant):
+                self._take_turn(participant, block, batches)
+                if block.evaluate:
+                    self._evaluate(participant, evaluator, block)
+
+    def _batch(self, step: int, lease: Lease) -> PreparedMessage:
+        router, shared = self._context.router, self._context.shared
+        router.pump(0)  # a signal counts here too
         rows, train = self._task.order.rows(step), self._task.dataset.train
-        inputs, labels = train.inputs[rows], train.labels[rows]
-        return prepare_batch(self._context.router.next_id(), step, inputs, labels)
+        inputs, labels = lease.gather(train.inputs, rows), lease.gather(train.labels, rows)
+        return prepare_batch(router.next_id(), step, inputs, labels, shared=shared)
 
     def _take_turn(
         self, participant: Participant, block: schedule.Block, batches: list[PreparedMessage]

@@ -15,7 +15,7 @@ from rosetta.bench import Plan, interrupts, run
 from rosetta.bench.plan import DEFAULT_WARMUP, plan_task
 from rosetta.bench.progress import reporter
 from rosetta.cli import options
-from rosetta.coordinator import Deadlines
+from rosetta.coordinator import Deadlines, Plane
 from rosetta.errors import UserError
 from rosetta.results import Summary
 from rosetta.results.directory import new_run_id
@@ -84,6 +84,9 @@ def command(
     bind: Annotated[
         str | None, typer.Option(help="Where to listen: ipc://PATH or tcp://ADDRESS:PORT")
     ] = None,
+    plane: Annotated[
+        Plane, typer.Option(help="How batches reach the workers of this machine")
+    ] = "shm",
     encrypt: Annotated[
         bool,
         typer.Option("--encrypt", help="With CURVE: needed where other machines reach --bind"),
@@ -141,6 +144,7 @@ def command(
         credit=credit,
         bind=bind,
         encrypt=encrypt,
+        plane=plane,
         baseline=_baseline(baseline, chosen),
         deadlines=_deadlines(start_deadline, step_deadline),
         prove=proof,

@@ -3,6 +3,7 @@
 from rosetta.coordinator.deadlines import Deadlines
 from rosetta.coordinator.failure import WorkerFailureError
 from rosetta.coordinator.prepared import (
+    Plane,
     PreparedMessage,
     prepare_batch,
     prepare_predict,
@@ -11,13 +12,17 @@ from rosetta.coordinator.prepared import (
 from rosetta.coordinator.process import Process
 from rosetta.coordinator.router import Router
 from rosetta.coordinator.session import Session
+from rosetta.coordinator.shared_memory import Lease, SharedMemory
 
 __all__ = [
     "Deadlines",
+    "Lease",
+    "Plane",
     "PreparedMessage",
     "Process",
     "Router",
     "Session",
+    "SharedMemory",
     "WorkerFailureError",
     "prepare_batch",
     "prepare_predict",

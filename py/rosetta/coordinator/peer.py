@@ -13,7 +13,7 @@ import psutil
 
 from rosetta.coordinator.deadlines import Deadlines
 from rosetta.coordinator.failure import WorkerFailureError
-from rosetta.coordinator.prepared import PreparedMessage
+from rosetta.coordinator.prepared import Plane, PreparedMessage
 from rosetta.coordinator.process import Process
 from rosetta.coordinator.router import Router
 from rosetta.protocol import Arrays, ProtocolError, encode
@@ -39,6 +39,7 @@ class Peer:
         self.run = run
         self.key = router.new_key()
         self.credit = credit
+        self.plane: Plane = "inline"
         self.process: Process | None = None
         self.identity: bytes | None = None
         self.hello: Hello | None = None
@@ -101,7 +102,7 @@ class Peer:
             if len(under_way) == self.credit:
                 yield self._next_answer(under_way, kind)
             try:
-                self.send(request.frames)
+                self.send(request.frames_on(self.plane))
             except WorkerFailureError:
                 self.router.pump(0)
                 while under_way and self.inbox:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from rosetta.coordinator.shared_memory import SharedMemory
 from rosetta.protocol import encode
 from rosetta.protocol.frames import Frames, describe
 from rosetta.protocol.messages import Batch, Message, Predict, Setup
 from rosetta.tasks import Task
+
+Plane = Literal["inline", "shm"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,12 @@ class PreparedMessage:
 
     message: Message
     frames: Frames
+    shared_frames: Frames | None = None
+    """The same with arrays left where they are: in memory that the worker has mapped, too."""
+
+    def frames_on(self, plane: Plane) -> Frames:
+        """The frames for a worker on `plane`."""
+        return self.shared_frames if plane == "shm" and self.shared_frames else self.frames
 
 
 def prepare_setup(
@@ -51,18 +61,38 @@ def prepare_batch(
     inputs: NDArray[Any],
     labels: NDArray[np.int32],
     learning_rate: float | None = None,
+    *,
+    shared: SharedMemory | None = None,
 ) -> PreparedMessage:
     """A BATCH with id `number`, with a new learning rate where one is given.
 
-    The arrays must not be changed afterwards: they aren't copied.
+    The arrays must not be changed afterwards: they aren't copied. Those that lie in `shared` are
+    not even sent to workers on the `shm` plane.
     """
     arrays = {"inputs": inputs, "labels": labels}
     message = Batch(id=number, step=step, learning_rate=learning_rate, arrays=describe(arrays))
-    return PreparedMessage(message, encode(message, arrays))
+    return _prepared(message, arrays, shared)
 
 
-def prepare_predict(number: int, inputs: NDArray[Any]) -> PreparedMessage:
+def prepare_predict(
+    number: int, inputs: NDArray[Any], *, shared: SharedMemory | None = None
+) -> PreparedMessage:
     """A PREDICT with id `number` for some inputs, which aren't copied either."""
     arrays = {"inputs": inputs}
     message = Predict(id=number, arrays=describe(arrays))
-    return PreparedMessage(message, encode(message, arrays))
+    return _prepared(message, arrays, shared)
+
+
+def _prepared(
+    message: Batch | Predict, arrays: Mapping[str, NDArray[Any]], shared: SharedMemory | None
+) -> PreparedMessage:
+    frames = encode(message, arrays)
+    offsets = {name: shared.offset_of(array) for name, array in arrays.items()} if shared else {}
+    if all(offset is None for offset in offsets.values()):
+        return PreparedMessage(message, frames)
+    described = [
+        msgspec.structs.replace(array, offset_bytes=offsets[array.name]) for array in message.arrays
+    ]
+    sent = {name: array for name, array in arrays.items() if offsets[name] is None}
+    elsewhere = msgspec.structs.replace(message, arrays=described)
+    return PreparedMessage(message, frames, encode(elsewhere, sent))

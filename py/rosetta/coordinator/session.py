@@ -16,6 +16,7 @@ from rosetta.coordinator.failure import WorkerFailureError
 from rosetta.coordinator.peer import PUMP_SECONDS, Peer
 from rosetta.coordinator.prepared import PreparedMessage, prepare_predict, prepare_setup
 from rosetta.coordinator.router import Router
+from rosetta.coordinator.shared_memory import SharedMemory
 from rosetta.protocol import VERSION, Arrays, encode
 from rosetta.protocol.messages import (
     Batch,
@@ -29,6 +30,7 @@ from rosetta.protocol.messages import (
     Predictions,
     Ready,
     Result,
+    Shared,
     Values,
     Welcome,
 )
@@ -51,8 +53,11 @@ class Session(Peer):
         threads: int = 1,
         deadlines: Deadlines | None = None,
         credit: int = 2,
+        shared: SharedMemory | None = None,
     ) -> None:
+        """`shared`: where batches may lie for a worker that this process starts and that can."""
         super().__init__(router, name, run, deadlines or Deadlines(), credit)
+        self._shared = shared
         self.device = device
         self.threads = threads
         self._built: list[tuple[str, list[int]]] = []
@@ -83,12 +88,17 @@ class Session(Peer):
         if found != asked:
             sentence = "computes on {} with {} threads, where {} with {} were asked for"
             raise WorkerFailureError("failed", sentence.format(*found, *asked))
+        shm = None
+        if self._shared and self.process and "shm" in self.hello.planes:
+            self.plane = "shm"
+            shm = Shared(self._shared.path, self._shared.size_bytes)
         welcome = Welcome(
             id=self.router.next_id(),
             re=self.hello.id,
             protocol=VERSION,
             credit=self.credit,
             reconnect_ns=RECONNECT_NS,
+            shm=shm,
         )
         self.send(encode(welcome))
         return self.hello
@@ -134,7 +144,9 @@ class Session(Peer):
 
     def predict(self, chunks: Iterable[NDArray[Any]], classes: int) -> Iterator[NDArray[Any]]:
         """Logits, float32 (samples, classes), of each chunk of inputs in turn."""
-        requests = (prepare_predict(self.router.next_id(), chunk) for chunk in chunks)
+        requests = (
+            prepare_predict(self.router.next_id(), chunk, shared=self._shared) for chunk in chunks
+        )
         for prepared, _, arrays in self.pipeline(requests, Predictions):
             shape = (_samples_of(prepared.message), classes)
             logits = arrays.get("logits")

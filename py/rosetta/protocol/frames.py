@@ -141,6 +141,8 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
 
 
 def _array_of(description: Array, frame: Buffer, re: int) -> NDArray[Any]:
+    if description.offset_bytes is not None:
+        raise ProtocolError("bad_header", f"array {description.name!r} is in no frame", re)
     dtype = _DTYPES[description.dtype]
     expected = math.prod(description.shape) * dtype.itemsize
     size = memoryview(frame).nbytes

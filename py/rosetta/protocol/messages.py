@@ -46,8 +46,8 @@ Words = Annotated[list[Word], Meta(max_length=MAX_MAP)]
 TextMap = Annotated[dict[Word, Text], Meta(max_length=MAX_MAP)]
 
 
-class Array(Struct, frozen=True):
-    """Describes one array; `arrays[i]` of a header describes the message's frame i + 1."""
+class Array(Struct, frozen=True, omit_defaults=True):
+    """Describes one array: a frame of the message, or memory that is shared."""
 
     name: Annotated[str, Meta(max_length=256, description="what the array is")]
     dtype: Annotated[
@@ -58,9 +58,19 @@ class Array(Struct, frozen=True):
         list[Annotated[int, Meta(ge=0, le=MAX_FRAME_BYTES)]],
         Meta(max_length=MAX_DIMENSIONS, description="lengths of the axes, C order"),
     ]
+    offset_bytes: Annotated[
+        Id | None, Meta(description="where it lies in shared memory; absent: it is a frame")
+    ] = None
 
 
 ArrayList = Annotated[list[Array], Meta(max_length=MAX_FRAMES - 1)]
+
+
+class Shared(Struct, frozen=True):
+    """The file that the `shm` plane's arrays lie in."""
+
+    path: Annotated[Text, Meta(description="where the worker can open it")]
+    size_bytes: Annotated[Id, Meta(description="its size")]
 
 
 class ParameterShape(Struct, frozen=True):
@@ -176,6 +186,9 @@ class Welcome(Answer, frozen=True, kw_only=True, tag="WELCOME"):
     reconnect_ns: Annotated[
         Nanoseconds, Meta(description="how long to wait for a coordinator that went away")
     ]
+    shm: Annotated[
+        Shared | None, Meta(description="the file of the `shm` plane, where that is used")
+    ] = None
 
 
 class Refuse(Answer, frozen=True, kw_only=True, tag="REFUSE"):

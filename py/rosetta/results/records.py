@@ -44,6 +44,9 @@ class Row(Struct, frozen=True, kw_only=True):
     data: Annotated[str, Meta(description="data set, as tables show it")]
     device: str
     threads: int
+    plane: Annotated[Literal["inline", "shm"] | None, Meta(description="how the batches came")] = (
+        None
+    )
     status: RowStatus
     reason: Annotated[str | None, Meta(description="why the status isn't `ok`, one sentence")] = (
         None
