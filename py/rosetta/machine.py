@@ -30,6 +30,8 @@ SPEED_VARIABLES = {
     "OMP_NUM_THREADS": "it sets the number of threads behind the benchmark's back",
     "OPENBLAS_NUM_THREADS": "it sets the number of threads behind the benchmark's back",
     "MKL_NUM_THREADS": "it sets the number of threads behind the benchmark's back",
+    "JULIA_NUM_THREADS": "it sets the number of threads behind the benchmark's back",
+    "JULIA_CPU_TARGET": "it restricts Julia's instruction sets",
     "OMP_PROC_BIND": "it pins threads to cores",
     "OMP_WAIT_POLICY": "it makes idle threads spin or sleep",
     "KMP_AFFINITY": "it pins threads to cores",

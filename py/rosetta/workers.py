@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,20 +23,24 @@ PY_FOLDER = Path(__file__).resolve().parents[1]
 """The ``py/`` folder of the checkout: what a worker needs on its import path."""
 
 CHECKOUT = PY_FOLDER.parent
-WORKERS_FOLDER = PY_FOLDER / "workers"
+WORKERS_FOLDERS = (PY_FOLDER / "workers", CHECKOUT / "julia" / "workers")
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]*$")]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 MinorVersion = Annotated[str, msgspec.Meta(pattern=r"^[0-9]+\.[0-9]+$")]
-
-_ARGV_PLACEHOLDERS = frozenset({"python", "folder", "connection_file"})
-_TAPE_PLACEHOLDERS = frozenset({"python", "folder", "tape", "device", "threads"})
+PackageName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
 
-class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The ``[environment]`` table: what is installed for a worker, and with which Python."""
+class UvEnvironment(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="uv",
+):
+    """The ``[environment]`` table of a worker in Python: what uv installs, with which Python."""
 
-    kind: Literal["uv"]
     python: MinorVersion
     """The minor version that the lock was made for, such as ``3.11``."""
     requirements: Text
@@ -48,6 +53,36 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Which build of PyTorch to ask for where the machine has no wheels of its own: ``cpu``."""
     download: Text | None = None
     """How much is fetched, in words, such as ``190 MB``."""
+    optional: bool = False
+    """True where many machines can't have it: making all environments then goes on without it."""
+
+
+class JuliaEnvironment(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="julia",
+):
+    """The ``[environment]`` table of a worker in Julia: the machine's own, and which packages."""
+
+    version: MinorVersion
+    """The oldest minor version that will do, such as ``1.5``."""
+    project: Text | None = None
+    """The file that names the packages, relative to the worker's folder; None: none are needed."""
+    package: PackageName | None = None
+    """The package that makes the framework: without it the worker can't run."""
+    download: Text | None = None
+    """How much is fetched for the packages, in words, such as ``90 MB``."""
+
+
+Environment = UvEnvironment | JuliaEnvironment
+
+_INTERPRETERS = {UvEnvironment: "python", JuliaEnvironment: "julia"}
+"""Kind of environment → the placeholder for its interpreter."""
+_ARGV_PLACEHOLDERS = frozenset({*_INTERPRETERS.values(), "folder", "connection_file"})
+_TAPE_PLACEHOLDERS = frozenset({*_INTERPRETERS.values(), "folder", "tape", "device", "threads"})
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,7 +90,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     name: Name
     title: Text
-    language: Literal["python", "julia"]
+    language: Name
     status: Literal["living", "frozen"]
     tasks: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
     argv: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
@@ -71,22 +106,43 @@ class Worker(Description, frozen=True, kw_only=True):
     folder: Path
     """Absolute."""
 
-    def command(self, python: Path | str, connection_file: Path | str) -> list[str]:
-        """The argv that starts a session with a coordinator."""
-        return self._filled(self.argv, python=python, connection_file=connection_file)
+    @property
+    def uv(self) -> UvEnvironment:
+        """The environment, of a worker whose environment uv makes."""
+        assert isinstance(self.environment, UvEnvironment)
+        return self.environment
+
+    @property
+    def julia(self) -> JuliaEnvironment:
+        """The environment, of a worker that needs a Julia."""
+        assert isinstance(self.environment, JuliaEnvironment)
+        return self.environment
+
+    def command(self, interpreter: Path | str, connection_file: Path | str) -> list[str]:
+        """The argv that starts a session with a coordinator.
+
+        `interpreter` is what the environment gives: a Python, or a Julia.
+        """
+        return self._filled(self.argv, interpreter, connection_file=connection_file)
 
     def tape_command(
-        self, python: Path | str, tape: Path | str, *, device: str, threads: int
+        self, interpreter: Path | str, tape: Path | str, *, device: str, threads: int
     ) -> list[str]:
         """The argv that runs a stored session without a coordinator.
 
         What a connection file says of device and threads, a tape doesn't: the argv does.
         """
-        return self._filled(
-            self.tape_argv, python=python, tape=tape, device=device, threads=threads
-        )
+        return self._filled(self.tape_argv, interpreter, tape=tape, device=device, threads=threads)
 
-    def _filled(self, argv: Sequence[str], **values: Path | str | int) -> list[str]:
+    def interpreter_options(self) -> list[str]:
+        """The options in `argv` that are the interpreter's: those before its script."""
+        options = takewhile(lambda argument: argument.startswith("-"), self.argv[1:])
+        return [option.format(folder=self.folder) for option in options]
+
+    def _filled(
+        self, argv: Sequence[str], interpreter: Path | str, **values: Path | str | int
+    ) -> list[str]:
+        values[_INTERPRETERS[type(self.environment)]] = interpreter
         return [argument.format(folder=self.folder, **values) for argument in argv]
 
 
@@ -98,38 +154,54 @@ class Catalogue(dict[str, Worker]):
         self.errors = dict(errors)
 
 
-def catalogue(folder: Path | None = None) -> Catalogue:
-    """All workers under `folder` (by default the checkout's), sorted by name.
+def catalogue(*folders: Path) -> Catalogue:
+    """All workers under `folders` (by default the checkout's), each folder's sorted by name.
 
     A folder without a ``worker.toml`` is no worker. A file that is wrong does not hide the others:
-    it is kept in ``errors`` under its folder's name.
+    it is kept in ``errors`` under its folder's name, and so is a name that is there twice.
 
-    Raises UserError when `folder` itself does not exist.
+    Raises UserError when none of `folders` exists.
     """
-    folder = WORKERS_FOLDER if folder is None else folder
-    if not folder.is_dir():
-        raise UserError(f"{folder} does not exist: Rosetta finds its workers in its checkout")
+    folders = folders or WORKERS_FOLDERS
+    if not any(folder.is_dir() for folder in folders):
+        raise UserError(f"{folders[0]} does not exist: Rosetta finds its workers in its checkout")
     workers: dict[str, Worker] = {}
     errors: dict[str, UserError] = {}
-    for file in sorted(folder.glob("*/worker.toml")):
+    for name, files in _by_name(folders).items():
         try:
-            workers[file.parent.name] = read(file)
+            workers[name] = read(_only(name, files))
         except UserError as error:
-            errors[file.parent.name] = error
+            errors[name] = error
     return Catalogue(workers, errors)
 
 
-def get(name: str, folder: Path | None = None) -> Worker:
+def get(name: str, *folders: Path) -> Worker:
     """The worker called `name`.
 
     Raises UserError when there is none (naming the nearest ones), or when its file is wrong.
     """
-    found = catalogue(folder)
+    found = catalogue(*folders)
     if name in found:
         return found[name]
     if name in found.errors:
         raise found.errors[name]
     raise UserError(unknown("worker", name, found))
+
+
+def _by_name(folders: Sequence[Path]) -> dict[str, list[Path]]:
+    """The ``worker.toml`` files of each name; more than one is one too many."""
+    files: dict[str, list[Path]] = {}
+    for folder in folders:
+        for file in sorted(folder.glob("*/worker.toml")):
+            files.setdefault(file.parent.name, []).append(file)
+    return files
+
+
+def _only(name: str, files: Sequence[Path]) -> Path:
+    if len(files) > 1:
+        places = " and ".join(map(_shown, files))
+        raise UserError(f"{places}: two workers are called {name}: rename one of them")
+    return files[0]
 
 
 def read(file: Path) -> Worker:
@@ -155,9 +227,15 @@ def _fields(description: Description) -> dict[str, Any]:
 
 def _complaints(worker: Worker) -> list[str]:
     """What the types cannot say, a sentence each."""
+    others = {*_INTERPRETERS.values()} - {_INTERPRETERS[type(worker.environment)]}
+    argvs = (
+        ("argv", worker.argv, _ARGV_PLACEHOLDERS, "connection_file"),
+        ("tape_argv", worker.tape_argv, _TAPE_PLACEHOLDERS, "tape"),
+    )
     complaints = [
-        *_argv_complaints("argv", worker.argv, _ARGV_PLACEHOLDERS, "connection_file"),
-        *_argv_complaints("tape_argv", worker.tape_argv, _TAPE_PLACEHOLDERS, "tape"),
+        complaint
+        for key, argv, known, needed in argvs
+        for complaint in _argv_complaints(key, argv, known - others, needed)
     ]
     if worker.name != worker.folder.name:
         complaints.append(f"name: {worker.name!r}, but the folder is {worker.folder.name!r}")
@@ -167,8 +245,8 @@ def _complaints(worker: Worker) -> list[str]:
     ]
     if len(set(worker.tasks)) != len(worker.tasks):
         complaints.append("tasks: one of them is listed twice")
-    for key in ("requirements", "lock"):
-        path = Path(getattr(worker.environment, key))
+    for key in ("requirements", "lock", "project"):
+        path = Path(getattr(worker.environment, key, None) or "")
         if path.is_absolute() or ".." in path.parts:
             complaints.append(f"environment.{key}: {str(path)!r} is outside the worker's folder")
     return complaints
@@ -188,7 +266,13 @@ def _argv_complaints(
         for _, name, spec, conversion in pieces:
             if name is None:
                 continue
-            if name not in known or spec or conversion:
+            if name in _INTERPRETERS.values() and name not in known:
+                (right,) = known & set(_INTERPRETERS.values())
+                complaints.append(
+                    f"{key}: {{{name}}} is not what this kind of environment has: "
+                    f"its interpreter is {{{right}}}"
+                )
+            elif name not in known or spec or conversion:
                 choices = ", ".join(f"{{{choice}}}" for choice in sorted(known))
                 complaints.append(f"{key}: unknown placeholder in {argument!r}: known: {choices}")
             used.add(name)

@@ -6,6 +6,7 @@ import msgpack
 import numpy as np
 
 MAX_HEADER_BYTES = 256 * 1024
+ALIGNMENT_BYTES = 64
 MAX_HEADER_DEPTH = 16
 MAX_FRAMES = 4096
 MAX_FRAME_BYTES = 2**31
@@ -160,7 +161,7 @@ def _is_elsewhere(description: Any) -> bool:
 
 
 def _part(shared: Any, offset: Any, size: int, name: str, re: int) -> Any:
-    if not is_number(offset):
+    if not is_number(offset) or offset % ALIGNMENT_BYTES:
         raise WireError("bad_header", "array %r has offset_bytes %r" % (name, offset), re)
     if shared is None:
         sentence = "array %r is in shared memory, and this session has none"

@@ -43,13 +43,13 @@ def joined(router, tmp_path):
 
     def start(name: str) -> Session:
         worker = workers.get(name)
-        python = environments.ensure(worker).python
+        interpreter = environments.ensure(worker).interpreter
         session = Session(router, name, "test")
         sessions.append(session)
         file = tmp_path / f"{name}.json"
         session.write_connection_file(file)
         variables = environments.clean_environment(conditions.variables(1))
-        command = worker.command(python, file)
+        command = worker.command(interpreter, file)
         session.process = Process(command, variables, tmp_path / f"{name}.log", tmp_path)
         session.await_hello(time.monotonic())
         return session

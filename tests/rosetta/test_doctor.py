@@ -10,7 +10,7 @@ import pytest
 
 from rosetta import doctor, machine
 from rosetta.doctor import Finding, hardware, software
-from rosetta.environments import pip_settings
+from rosetta.environments import debian_julia, find_julia, pip_settings
 
 
 def only(findings: Iterable[Finding]) -> Finding:
@@ -86,6 +86,35 @@ def test_pips_settings_are_told_without_passwords(monkeypatch: pytest.MonkeyPatc
     assert "find-links /nowhere/wheels" in told.sentence
     assert "secret" not in told.sentence
     assert missing.severity == "warning"
+
+
+def test_the_julia_that_is_found_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ROSETTA_HOME", str(tmp_path))
+    monkeypatch.delenv("JULIA", raising=False)
+    monkeypatch.setattr(find_julia, "candidates", lambda: iter(()))
+    missing = only(software.julias())
+    assert missing.severity == "warning"
+    assert missing.sentence.startswith("no Julia 1.5 or later: put julia on the PATH or set JULIA")
+
+    old, new = tmp_path / "old", tmp_path / "new"
+    for program, version in ((old, "1.0.5"), (new, "1.10.4")):
+        program.write_text(f"#!/bin/sh\necho Julia {version}\n")
+        program.chmod(0o755)
+    monkeypatch.setattr(find_julia, "candidates", lambda: iter((old, new)))
+    passed_over, found = software.julias()
+    assert (passed_over.severity, found.severity) == ("warning", "ok")
+    assert passed_over.sentence.startswith(f"{old} is Julia 1.0.5: passed over")
+    assert found.sentence == f"Julia 1.10.4 is {new}"
+
+
+def test_a_julia_that_will_be_made_is_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find_julia, "candidates", lambda: iter(()))
+    monkeypatch.setattr(debian_julia, "is_possible", lambda version: True)
+    finding = only(software.julias())
+    assert finding.severity == "ok"
+    assert "65 MB" in finding.sentence
 
 
 def test_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,11 +22,28 @@ requirements = "requirements.in"
 lock = "requirements.lock"
 """
 
+JULIA = """\
+name = "{name}"
+title = "Knet"
+language = "julia"
+status = "frozen"
+tasks = ["mlp"]
+argv = ["{{julia}}", "--project={{folder}}", "-O1", "run.jl", "-v", "{{connection_file}}"]
+tape_argv = ["{{julia}}", "run.jl", "{{tape}}"]
+[environment]
+kind = "julia"
+version = "1.5"
+project = "Project.toml"
+package = "Knet"
+"""
 
-def write(folder: Path, name: str, change: tuple[str, str] = ("", "")) -> Path:
+
+def write(
+    folder: Path, name: str, change: tuple[str, str] = ("", ""), template: str = GOOD
+) -> Path:
     file = folder / name / "worker.toml"
     file.parent.mkdir(parents=True)
-    text = GOOD.format(name=name)
+    text = template.format(name=name)
     assert change[0] in text
     file.write_text(text.replace(*change) if change[0] else text)
     return file
@@ -36,15 +53,16 @@ def test_a_worker_is_what_its_file_says(tmp_path: Path) -> None:
     worker = workers.read(write(tmp_path, "torch"))
     assert (worker.name, worker.title, worker.tasks) == ("torch", "A framework", ("mlp", "gru"))
     assert worker.folder == tmp_path / "torch"
-    assert worker.environment.lock == "requirements.lock"
+    assert worker.uv.lock == "requirements.lock"
 
 
 def test_what_may_be_left_out_has_a_default(tmp_path: Path) -> None:
     worker = workers.read(write(tmp_path, "torch"))
     assert worker.harness is False
-    assert worker.environment.framework is None
-    assert worker.environment.torch_backend is None
-    assert worker.environment.download is None
+    assert worker.uv.framework is None
+    assert worker.uv.torch_backend is None
+    assert worker.uv.download is None
+    assert worker.uv.optional is False
 
 
 def test_the_commands_are_filled_in(tmp_path: Path) -> None:
@@ -58,6 +76,60 @@ def test_the_commands_are_filled_in(tmp_path: Path) -> None:
     ]
 
 
+def test_a_worker_in_julia(tmp_path: Path) -> None:
+    worker = workers.read(write(tmp_path, "knet", template=JULIA))
+    julia = worker.julia
+    assert (julia.version, julia.project, julia.package) == ("1.5", "Project.toml", "Knet")
+    folder = tmp_path / "knet"
+    options = [f"--project={folder}", "-O1"]
+    assert worker.command("/j", "/c") == ["/j", *options, "run.jl", "-v", "/c"]
+    assert worker.tape_command("/j", "/t", device="cpu", threads=1) == ["/j", "run.jl", "/t"]
+    assert worker.interpreter_options() == options
+
+
+def test_a_julia_without_packages(tmp_path: Path) -> None:
+    file = write(
+        tmp_path, "plain", ('project = "Project.toml"\npackage = "Knet"\n', ""), template=JULIA
+    )
+    julia = workers.read(file).julia
+    assert (julia.project, julia.package, julia.download) == (None, None, None)
+
+
+def test_any_language_can_be_named(tmp_path: Path) -> None:
+    file = write(tmp_path, "torch", ('language = "python"', 'language = "r"'))
+    assert workers.read(file).language == "r"
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "words"),
+    [
+        (('"1.5"', '"1.5.3"'), "environment.version", "regex"),
+        (('"1.5"', "1.5"), "environment.version", "Expected `str`"),
+        (('version = "1.5"\n', ""), "environment", "`version`"),
+        (('"Knet"\n', '"Knet.jl"\n'), "environment.package", "regex"),
+        (('version = "1.5"', 'version = "1.5"\nlock = "x"'), "environment", "`lock`"),
+        (('"Project.toml"', '"../Project.toml"'), "environment.project", "outside"),
+        (("{julia}", "{python}"), "argv", "{python} is not what this kind of environment has"),
+        (
+            ('"{julia}", "run.jl"', '"{python}", "run.jl"'),
+            "tape_argv",
+            "its interpreter is {julia}",
+        ),
+        (("{connection_file}", "{file}"), "argv", "known: {connection_file}, {folder}, {julia}"),
+    ],
+)
+def test_a_mistake_in_a_julia_worker(
+    tmp_path: Path, change: tuple[str, str], key: str, words: str
+) -> None:
+    file = write(tmp_path, "knet", change, JULIA)
+    with pytest.raises(UserError) as caught:
+        workers.read(file)
+    message = str(caught.value)
+    assert message.startswith(f"{file}: {key}")
+    assert words in message
+    assert "\n" not in message
+
+
 @pytest.mark.parametrize(
     ("change", "key", "words"),
     [
@@ -67,6 +139,8 @@ def test_the_commands_are_filled_in(tmp_path: Path) -> None:
         (('python = "3.11"', 'python = "3.11.7"'), "environment.python", "regex"),
         (('"living"', '"dead"'), "status", "'dead'"),
         (('"uv"', '"conda"'), "environment.kind", "'conda'"),
+        (('kind = "uv"\n', ""), "environment", "`kind`"),
+        (("{python}", "{julia}"), "argv", "its interpreter is {python}"),
         (('"gru"', '"grue"'), "tasks", "unknown task 'grue': did you mean gru?"),
         (('"gru"', '"mlp"'), "tasks", "twice"),
         (('["mlp", "gru"]', "[]"), "tasks", "length"),
@@ -118,12 +192,30 @@ def test_an_unknown_worker_is_answered_with_the_nearest(tmp_path: Path) -> None:
         workers.get("zzz", tmp_path)
 
 
+def test_the_workers_of_all_folders_are_one_catalogue(tmp_path: Path) -> None:
+    write(tmp_path / "py", "torch")
+    write(tmp_path / "py", "numpy")
+    write(tmp_path / "julia", "knet", template=JULIA)
+    folders = (tmp_path / "py", tmp_path / "julia", tmp_path / "not there yet")
+    assert list(workers.catalogue(*folders)) == ["numpy", "torch", "knet"]
+    assert workers.get("knet", *folders).language == "julia"
+
+
+def test_two_workers_of_one_name_are_none(tmp_path: Path) -> None:
+    first, second = write(tmp_path / "py", "knet"), write(tmp_path / "julia", "knet")
+    folders = (tmp_path / "py", tmp_path / "julia")
+    found = workers.catalogue(*folders)
+    assert list(found) == []
+    message = str(found.errors["knet"])
+    assert message == f"{first} and {second}: two workers are called knet: rename one of them"
+    with pytest.raises(UserError, match="two workers are called knet"):
+        workers.get("knet", *folders)
+
+
 def test_a_missing_folder_of_workers_is_said(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="does not exist"):
         workers.catalogue(tmp_path / "nowhere")
 
 
 def test_the_workers_of_the_checkout_are_described_well() -> None:
-    if not workers.WORKERS_FOLDER.is_dir():
-        pytest.skip("there is no worker yet")
     assert workers.catalogue().errors == {}

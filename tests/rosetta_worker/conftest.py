@@ -1,13 +1,22 @@
-"""A coordinator that has decided beforehand what it says, and a backend of two parameters."""
+"""A coordinator that has decided beforehand what it says, and a backend of two parameters.
 
+Both runtimes play the same sessions: Python's here, Julia's in the process of
+`julia_worker/driver.jl`, which has the same backend.
+"""
+
+import contextlib
+import io
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import runtimes
 from rosetta_worker import wire
 from rosetta_worker.session import Session
 
@@ -81,18 +90,66 @@ class Tiny:
             raise RuntimeError("out of memory")
 
 
-@pytest.fixture
-def play():
-    """What a worker says after its HELLO, to a WELCOME and these messages (frames)."""
+@dataclass
+class Played:
+    """What came of a session."""
 
-    def play(*messages: Any, failing: str = "", welcome: bool = True, pause_ns: int = 0) -> Any:
+    said: list[dict[str, Any]]
+    arrays: list[dict[str, Any]]
+    status: int
+    log: str
+    reconnect_ns: int
+    setups: list[dict[str, Any]]
+    rates: list[float]
+
+
+def play_in_python(messages: list[Any], pause_ns: int, failing: str) -> Played:
+    script, backend, log = Script(messages, pause_ns), Tiny(failing), io.StringIO()
+    with contextlib.redirect_stderr(log):
+        status = Session(script, backend, "cpu", 1).run(dict(HELLO))
+    setups = [setup._asdict() for setup in backend.setups]
+    return Played(
+        *(script.said, script.arrays, status, log.getvalue()),
+        *(script.reconnect_ns, setups, backend.rates),
+    )
+
+
+def play_in_julia(driver: Any, messages: list[Any], pause_ns: int, failing: str) -> Played:
+    messages = [[bytes(memoryview(frame)) for frame in message] for message in messages]
+    options = {"pause_ns": pause_ns, "failing": failing, "step_ns": STEP_NS}
+    reply = driver.ask("play", hello=HELLO, messages=messages, **options)
+    said, arrays = zip(*map(wire.decode, reply.pop("said")), strict=True)
+    for header in said:
+        header.pop("arrays", None)
+    return Played(said=list(said), arrays=list(arrays), **reply)
+
+
+@pytest.fixture(params=["python", "julia"])
+def play(request: pytest.FixtureRequest) -> Callable[..., Played]:
+    """What a worker says after its HELLO, to a WELCOME and these messages (frames)."""
+    driver = request.getfixturevalue("driver") if request.param == "julia" else None
+
+    def play(*messages: Any, failing: str = "", welcome: bool = True, pause_ns: int = 0) -> Played:
         first = [wire.encode(WELCOME, {})] if welcome else []
-        script = Script([*first, *messages], pause_ns)
-        script.backend = Tiny(failing)
-        script.status = Session(script, script.backend, "cpu", 1).run(dict(HELLO))
-        assert [header["id"] for header in script.said] == list(range(len(script.said)))
-        assert script.said.pop(0) == HELLO | {"type": "HELLO", "id": 0}
-        script.arrays.pop(0)
-        return script
+        script = [*first, *messages]
+        if driver:
+            played = play_in_julia(driver, script, pause_ns, failing)
+        else:
+            played = play_in_python(script, pause_ns, failing)
+        assert [header["id"] for header in played.said] == list(range(len(played.said)))
+        assert played.said.pop(0) == HELLO | {"type": "HELLO", "id": 0}
+        played.arrays.pop(0)
+        return played
 
     return play
+
+
+@pytest.fixture(params=["python", "julia"])
+def runtime(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Each of the two runtimes; what it has started ends with the test."""
+    if request.param == "julia":
+        made: Any = runtimes.JuliaRuntime(request.getfixturevalue("driver"))
+    else:
+        made = runtimes.PythonRuntime()
+    yield made
+    made.stop()

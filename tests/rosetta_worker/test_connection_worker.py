@@ -1,42 +1,25 @@
-"""A worker's process and its socket: how it joins, what it does when the coordinator is away."""
+"""A worker's process and its socket: how it joins, what it does when the coordinator is away.
+
+Python's and Julia's alike.
+"""
 
 import json
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import msgpack
 import pytest
 import zmq
 
-from rosetta_worker import __main__ as program
 from rosetta_worker import connection, wire
 
-NULL = Path(__file__).parents[2] / "py" / "workers" / "null"
 LIMIT_MS = 30_000
 SECOND_NS = 10**9
 INPUT = {"kind": "pixels", "dtype": "uint8", "shape": [3]}
 TASK = {"name": "tiny", "layers": [], "parameters": [], "input": INPUT, "classes": 2}
 SETUP = {"task": TASK, "batch_size": 2, "seed": 1, "dropout": False, "threads": 1}
-
-# Builds its network when the file `gate` appears beside it.
-GATED = """\
-import time
-from pathlib import Path
-gate = Path(__file__).with_name("gate")
-def start(device, threads):
-    return {"framework": {"name": "gated", "version": "1"}, "tasks": ["tiny"]}
-def build(setup, parameters):
-    while not gate.exists():
-        time.sleep(0.01)
-    return Network()
-class Network:
-    def parameters(self):
-        return {}
-"""
 
 
 class Coordinator:
@@ -90,40 +73,22 @@ def connection_file(folder: Path, content: Any) -> Path:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Any]:
-    """Starts workers as processes; none outlives its test."""
-    started: list[subprocess.Popen[str]] = []
+def start(runtime: Any, tmp_path: Path) -> Callable[..., int]:
+    """Starts a worker that connects to an endpoint; returns its process id."""
 
-    def start(endpoint: str, folder: Path = NULL) -> subprocess.Popen[str]:
+    def start(endpoint: str, folder: Path | None = None) -> int:
         file = connection_file(tmp_path, content(endpoint))
-        command = [sys.executable, "-m", "rosetta_worker", folder, "--connect", file]
-        started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
-        return started[-1]
+        return runtime.start(folder or runtime.folder, "--connect", file)
 
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+    return start
 
-
-def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """(exit status, what it wrote to standard error)."""
-    _, errors = process.communicate(timeout=30)
-    return process.returncode, errors
-
-
-def run(arguments: list[Any], capfd: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """The same for a worker inside this process."""
-    status = program.main([str(argument) for argument in arguments])
-    return status, capfd.readouterr().err
-
-
-PLANES = ["inline", "shm"] if sys.platform == "linux" else ["inline"]
 
 # --- joining --------------------------------------------------------------------------------------
 
 
-def test_a_worker_greets_with_what_it_is_and_what_the_connection_file_says(coordinator, start):
+def test_a_worker_greets_with_what_it_is_and_what_the_connection_file_says(
+    coordinator, runtime, start
+):
     process = start(coordinator.endpoint)
     hello = coordinator.welcome(SECOND_NS)
     coordinator.send("BYE", 1)
@@ -133,19 +98,19 @@ def test_a_worker_greets_with_what_it_is_and_what_the_connection_file_says(coord
     assert said == {
         "type": "HELLO", "id": 0, "protocol": "1.0", "run": "run-1", "key": "secret", "worker": "me"
     }  # fmt: skip
-    assert hello["pid"] == process.pid
-    assert (hello["language"], hello["language_version"]) == ("python", sys.version.split()[0])
-    assert (hello["framework"], hello["framework_version"]) == ("null", "1")
-    assert hello["versions"]["numpy"] == np.__version__
-    assert (hello["device"], hello["threads"], hello["planes"]) == ("cpu", 1, PLANES)
-    assert hello["tasks"] == ["mlp", "cnn", "gru"]
+    assert hello["pid"] == process
+    assert (hello["language"], hello["language_version"]) == (runtime.language, runtime.version)
+    assert (hello["framework"], hello["framework_version"]) == (runtime.framework, "1")
+    assert hello["versions"].items() >= runtime.versions.items()
+    assert (hello["device"], hello["threads"], hello["planes"][0]) == ("cpu", 1, "inline")
+    assert hello["tasks"] == list(runtime.tasks)
     assert set(hello["dtypes"]) == set(wire.DTYPES)
     assert bye == {"type": "BYE", "id": 1, "re": 1}
-    assert end_of(process) == (0, "")
+    assert runtime.end() == (0, "")
 
 
-def test_a_worker_may_be_started_before_its_coordinator(tmp_path, start):
-    process = start(f"ipc://{tmp_path}/later")
+def test_a_worker_may_be_started_before_its_coordinator(tmp_path, runtime, start):
+    start(f"ipc://{tmp_path}/later")
     time.sleep(0.5)
     coordinator = Coordinator(f"ipc://{tmp_path}/later")
     try:
@@ -154,39 +119,40 @@ def test_a_worker_may_be_started_before_its_coordinator(tmp_path, start):
         assert coordinator.receive()["type"] == "BYE"
     finally:
         coordinator.close()
-    assert end_of(process) == (0, "")
+    assert runtime.end() == (0, "")
 
 
 # --- a coordinator that isn't there ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["ipc", "tcp"])
-def test_without_a_coordinator_a_worker_gives_up_after_its_patience(
-    kind, tmp_path, monkeypatch, capfd
-):
-    monkeypatch.setattr(connection, "FIRST_CONTACT_NS", SECOND_NS // 2)
+def test_without_a_coordinator_a_worker_gives_up_after_its_patience(kind, tmp_path, runtime):
     # Nobody listens at the port of a socket that was just closed.
     free = Coordinator("tcp://127.0.0.1:*")
     free.close()
     endpoint = free.endpoint if kind == "tcp" else f"ipc://{tmp_path}/nobody"
-    file = connection_file(tmp_path, content(endpoint))
     started = time.monotonic()
-    status, errors = run([NULL, "--connect", file], capfd)
+    sentence = runtime.wait_in_vain(endpoint, SECOND_NS // 2)
     assert time.monotonic() - started >= 0.5
-    assert (status, errors) == (1, f"rosetta worker: no coordinator at {endpoint}\n")
+    assert sentence == f"no coordinator at {endpoint}"
 
 
-def test_a_worker_leaves_when_its_coordinator_stays_away(coordinator, start):
-    process = start(coordinator.endpoint)
+def test_the_first_coordinator_is_waited_for_as_long_as_the_specification_says():
+    spec = (Path(__file__).parents[2] / "protocol" / "SPEC.md").read_text(encoding="utf-8")
+    assert f"before WELCOME for {connection.FIRST_CONTACT_NS // SECOND_NS} seconds" in spec
+
+
+def test_a_worker_leaves_when_its_coordinator_stays_away(coordinator, runtime, start):
+    start(coordinator.endpoint)
     coordinator.welcome(reconnect_ns=SECOND_NS // 2)
     coordinator.send("END", 1)
     coordinator.receive()
     coordinator.close()
-    assert end_of(process) == (1, f"rosetta worker: no coordinator at {coordinator.endpoint}\n")
+    assert runtime.end() == (1, f"rosetta worker: no coordinator at {coordinator.endpoint}\n")
 
 
-def test_a_coordinator_that_comes_back_in_time_is_served_again(coordinator, start):
-    process = start(coordinator.endpoint)
+def test_a_coordinator_that_comes_back_in_time_is_served_again(coordinator, runtime, start):
+    start(coordinator.endpoint)
     coordinator.welcome(reconnect_ns=20 * SECOND_NS)
     coordinator.send("END", 1)
     coordinator.receive()
@@ -199,7 +165,7 @@ def test_a_coordinator_that_comes_back_in_time_is_served_again(coordinator, star
         assert again.worker == coordinator.worker
     finally:
         again.close()
-    assert end_of(process) == (0, "")
+    assert runtime.end() == (0, "")
 
 
 def send_when_connected(coordinator: Coordinator, kind: str, number: int) -> None:
@@ -214,12 +180,13 @@ def send_when_connected(coordinator: Coordinator, kind: str, number: int) -> Non
 
 
 def test_an_answer_that_was_due_meanwhile_reaches_the_coordinator_that_came_back(
-    coordinator, start, tmp_path
+    coordinator, runtime, start, tmp_path
 ):
     folder = tmp_path / "gated"
     folder.mkdir()
-    (folder / "backend.py").write_text(GATED)
-    process = start(coordinator.endpoint, folder)
+    name, backend = runtime.gated
+    (folder / name).write_text(backend)
+    start(coordinator.endpoint, folder)
     coordinator.welcome(reconnect_ns=20 * SECOND_NS)
     coordinator.send("SETUP", 1, **SETUP)
     coordinator.close()  # delivers first
@@ -232,7 +199,7 @@ def test_an_answer_that_was_due_meanwhile_reaches_the_coordinator_that_came_back
         assert again.receive()["type"] == "BYE"
     finally:
         again.close()
-    assert end_of(process) == (0, "")
+    assert runtime.end() == (0, "")
 
 
 # --- connection files -----------------------------------------------------------------------------
@@ -258,12 +225,12 @@ GOOD = content("tcp://127.0.0.1:9")
         (GOOD | {"endpoint": "carrier-pigeon://loft"}, "endpoint 'carrier-pigeon://loft'"),
     ],
 )
-def test_an_unusable_connection_file_is_one_line(file, words, tmp_path, capfd):
+def test_an_unusable_connection_file_is_one_line(file, words, tmp_path, runtime):
     path = tmp_path / "connection.json"
     if file is not None:
         text = file if isinstance(file, str) else json.dumps(file)
         path.write_text(text, errors="surrogatepass")
-    status, errors = run([NULL, "--connect", path], capfd)
+    status, errors = runtime.run(runtime.folder, "--connect", path)
     assert status == 1
     assert errors.startswith("rosetta worker: ") and words in errors
     assert errors.count("\n") == 1
@@ -277,14 +244,10 @@ def test_a_later_minor_version_is_welcome(tmp_path):
 # --- closing --------------------------------------------------------------------------------------
 
 
-def test_close_never_waits_long_for_a_coordinator_that_does_not_listen(tmp_path):
-    channel = connection.Connection(f"ipc://{tmp_path}/nobody")
-    for number in range(10):
-        header = {"type": "VALUES", "id": number, "re": 0}
-        channel.send(header, {"x": np.zeros(100_000, np.float32)})
-    started = time.monotonic()
-    channel.close()
-    assert time.monotonic() - started < 10
+def test_close_never_waits_long_for_a_coordinator_that_does_not_listen(tmp_path, runtime):
+    header = msgpack.packb({"type": "VALUES", "id": 0, "re": 0})
+    said = [[header, bytes(400_000)]] * 10
+    assert runtime.seconds_to_close(f"ipc://{tmp_path}/nobody", said) < 10
 
 
 def test_close_sends_what_was_said_last(coordinator):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rosetta import datasets, tasks
+from rosetta import datasets, environments, tasks
 from rosetta.bench.tape import make_tape
 from rosetta.environments import interpreters, pip_settings, uv
 from rosetta.protocol import decode
@@ -75,7 +75,7 @@ def test_the_null_worker_plays_a_tape(which, tape, tmp_path, pytestconfig):
             "--threads",
             "1",
         ],
-        env=uv.clean_environment({"PYTHONPATH": str(PY), "PYTHONDONTWRITEBYTECODE": "1"}),
+        env=environments.clean_environment({"PYTHONPATH": str(PY), "PYTHONDONTWRITEBYTECODE": "1"}),
         capture_output=True,
         text=True,
         timeout=60,
@@ -137,7 +137,7 @@ def install(command: list[str | Path]) -> None:
     try:
         ran = subprocess.run(
             command,
-            env=uv.clean_environment(variables),
+            env=environments.clean_environment(variables),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -1,4 +1,4 @@
-"""A worker's session: what it answers to each message, in each state."""
+"""A worker's session: what it answers to each message, in each state; Python's and Julia's."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def summary(script: Any) -> list[Any]:
 def test_a_learning_rate_holds_from_its_batch_on(play):
     script = play(setup(), batch(2), batch(3, learning_rate=0), batch(4), batch(5, learning_rate=2))
     assert summary(script)[1:] == [("RESULT", number) for number in (2, 3, 4, 5)]
-    assert script.backend.rates == [0.0, 2.0]
+    assert script.rates == [0.0, 2.0]
 
 
 def test_a_session_from_greeting_to_farewell(play):
@@ -82,7 +82,7 @@ def test_a_session_from_greeting_to_farewell(play):
         "w": "float32",
         "mean": "float32",
     }
-    assert script.backend.setups[0]._asdict() == {
+    assert script.setups[0] == {
         "task": TASK, "batch_size": 2, "seed": 1, "dropout": True, "threads": 1, "device": "cpu"
     }  # fmt: skip
 
@@ -122,7 +122,7 @@ def test_a_batch_may_be_smaller_than_the_usual_one(play):
 def test_after_end_another_task_can_be_set_up(play):
     script = play(setup(1), END, setup(2, seed=9), batch(3))
     assert summary(script) == [("READY", 1), ("ENDED", 50), ("READY", 2), ("RESULT", 3)]
-    assert [s.seed for s in script.backend.setups] == [1, 9]
+    assert [s["seed"] for s in script.setups] == [1, 9]
 
 
 # --- out of turn ----------------------------------------------------------------------------------
@@ -253,22 +253,22 @@ def test_what_can_not_be_read_is_answered_and_the_session_goes_on(play):
 
 
 @pytest.mark.parametrize("failing", ["build", "train_step", "predict"])
-def test_a_backend_that_raises_loses_its_task_and_not_its_session(play, failing, capfd):
+def test_a_backend_that_raises_loses_its_task_and_not_its_session(play, failing):
     questions = [setup(1), batch(2), message("PREDICT", 3, {"inputs": INPUTS})]
     asked = ["build", "train_step", "predict"].index(failing)
     script = play(*questions[: asked + 1], batch(8), setup(9), batch(10), failing=failing)
     assert summary(script)[asked:] == [
         ("backend", asked + 1), ("bad_state", 8), ("READY", 9), ("RESULT", 10)
     ]  # fmt: skip
-    assert script.said[asked]["message"] == "RuntimeError: out of memory"
-    assert "Traceback" in capfd.readouterr().err  # in the worker's log
+    assert script.said[asked]["message"] in ("RuntimeError: out of memory", "out of memory")
+    assert "Traceback" in script.log or "Stacktrace" in script.log
 
 
-def test_a_worker_that_is_refused_leaves_with_status_1(play, capfd):
+def test_a_worker_that_is_refused_leaves_with_status_1(play):
     refuse = message("REFUSE", 0, re=0, code="bad_key", reason="not expected")
     script = play(refuse, setup(1), welcome=False)
     assert (script.said, script.status) == ([], 1)
-    assert "not expected" in capfd.readouterr().err
+    assert "not expected" in script.log
 
 
 def test_a_fatal_error_of_the_coordinator_ends_the_session_with_status_1(play):

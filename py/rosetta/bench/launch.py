@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from rosetta import environments
 from rosetta.bench import conditions
 from rosetta.coordinator import Process, Session
 from rosetta.workers import Worker
+
+LIBZMQ_VARIABLE = "ROSETTA_LIBZMQ"
 
 
 def launch(session: Session, worker: Worker, *, name: str, scratch: Path, log: Path) -> Path:
@@ -19,12 +24,29 @@ def launch(session: Session, worker: Worker, *, name: str, scratch: Path, log: P
     session.write_connection_file(file)
     working_folder = scratch / name
     working_folder.mkdir()
-    python = environments.status(worker).python
-    assert python is not None  # whoever has no environment isn't started
-    session.process = Process(
-        worker.command(python, file),
-        environments.clean_environment(conditions.variables(session.threads)),
-        log,
-        working_folder,
-    )
+    interpreter = environments.status(worker).interpreter
+    assert interpreter is not None  # whoever has no environment isn't started
+    command = worker.command(interpreter, file)
+    session.process = Process(command, variables(session.threads), log, working_folder)
     return file
+
+
+def variables(threads: int) -> dict[str, str]:
+    """The environment of a worker's process: the user's, and the conditions of a bench."""
+    return environments.clean_environment({**_libzmq_variable(), **conditions.variables(threads)})
+
+
+def _libzmq_variable() -> dict[str, str]:
+    """Where a worker without a ZeroMQ of its own finds one, unless the user has said where."""
+    chosen = os.environ.get(LIBZMQ_VARIABLE) or _own_libzmq()
+    return {LIBZMQ_VARIABLE: chosen} if chosen else {}
+
+
+@cache
+def _own_libzmq() -> str | None:
+    """The library in pyzmq's wheel; None where pyzmq was built for this machine's own."""
+    spec = find_spec("zmq")
+    if spec is None or spec.origin is None:
+        return None
+    beside = Path(spec.origin).parents[1] / "pyzmq.libs"
+    return next(map(str, sorted(beside.glob("libzmq-*.so*"))), None)

@@ -9,10 +9,9 @@ from typing import Any
 
 import msgspec
 
-from rosetta import machine
+from rosetta import environments, machine
 from rosetta.bench import conditions
 from rosetta.bench.plan import Plan, TaskPlan
-from rosetta.environments.state import lock_digest
 from rosetta.protocol import VERSION
 from rosetta.protocol.messages import Hello
 from rosetta.results import Run
@@ -41,6 +40,11 @@ def describe(plan: Plan) -> Run:
     )
 
 
+def add_environment(run: Run, worker: Worker) -> None:
+    """Keep what the environment of `worker` is made of, now that it has been made."""
+    run.workers[worker.name] |= environments.pins(worker)
+
+
 def add_hello(run: Run, worker: str, hello: Hello) -> None:
     """Keep what a worker said of itself."""
     content = msgspec.to_builtins(hello)
@@ -66,8 +70,7 @@ def revision() -> str | None:
 def _worker(worker: Worker) -> dict[str, Any]:
     return {
         "status": worker.status,
-        "python": worker.environment.python,
-        "lock_sha256": lock_digest(worker),
+        **environments.pins(worker),
         "hello": None,
     }
 

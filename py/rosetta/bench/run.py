@@ -61,6 +61,7 @@ class _Run:
         self._write("running", left)
         try:
             self._make_environments()
+            self._context.directory.write_run(self._record)
             with orderly(self._context.router):
                 while left:
                     self._run_task(left[0])
@@ -81,6 +82,7 @@ class _Run:
                 continue
             try:
                 environments.ensure(worker, self._context.reporter.note)
+                record.add_environment(self._record, worker)
             except EnvironmentUnavailable as error:
                 self._context.unavailable[worker.name] = str(error)
                 self._context.reporter.note(f"{worker.name} is skipped: {error}")

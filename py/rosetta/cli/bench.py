@@ -22,6 +22,8 @@ from rosetta.results.directory import new_run_id
 from rosetta.workers import Worker
 
 DEADLINES = Deadlines()
+REFERENCE = "numpy"
+"""The worker that comes first by default, so that ratios refer to it: every machine has it."""
 
 
 def command(
@@ -184,6 +186,7 @@ def _workers(asked: list[str] | None, join: list[str] | None) -> list[Worker]:
         _nothing("--worker", asked)
     if not names:
         names = [name for name, worker in workers.catalogue().items() if not worker.harness]
+        names.sort(key=lambda name: name != REFERENCE)
     return [workers.get(name) for name in dict.fromkeys(names + options.split(join))]
 
 

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from rosetta import environments, workers
 from rosetta.cli import options
-from rosetta.environments import EnvironmentUnavailable
-from rosetta.workers import Worker
+from rosetta.environments import EnvironmentUnavailable, NotInstalled
+from rosetta.workers import UvEnvironment, Worker
 
 app = typer.Typer(help="Make, measure, pin and remove the workers' environments.")
 
@@ -20,11 +20,23 @@ Names = Annotated[list[str] | None, typer.Argument(help="Workers [all]")]
 
 @app.command()
 def create(names: Names = None) -> int:
-    """Make the environments that are missing or out of date."""
+    """Make the environments that are missing or out of date.
+
+    Packages for Julia are installed only for workers that are named. Exit code 1 when an
+    environment could not be made; without names, what isn't Rosetta's to make may be missing.
+    """
+    named = bool(options.split(names))
 
     def make(worker: Worker) -> None:
-        state = environments.ensure(worker, options.say, Console(stderr=True))
-        options.say(f"{worker.name}: ready at {state.path}")
+        try:
+            console = Console(stderr=True)
+            state = environments.ensure(worker, options.say, console, install_packages=named)
+        except EnvironmentUnavailable as error:
+            if named or not _may_be_missing(worker, error):
+                raise
+            options.say(f"{worker.name}: left out: {error}")
+        else:
+            options.say(f"{worker.name}: ready at {state.path}")
 
     return _each(_chosen(names), make)
 
@@ -37,7 +49,7 @@ def lock(names: Annotated[list[str], typer.Argument(help="Workers")]) -> int:
 
 @app.command()
 def size(names: Names = None) -> int:
-    """Print the disk space that each environment takes."""
+    """Print the disk space that each environment takes; a Julia that isn't Rosetta's counts 0."""
     for worker in _chosen(names):
         print(f"{worker.name:<14} {environments.size(worker) / 2**20:8,.0f} MB")
     return 0
@@ -61,6 +73,11 @@ def _each(chosen: list[Worker], do: Callable[[Worker], None]) -> int:
             options.say(f"{worker.name}: {error}")
             failed += 1
     return 1 if failed else 0
+
+
+def _may_be_missing(worker: Worker, error: EnvironmentUnavailable) -> bool:
+    optional = isinstance(worker.environment, UvEnvironment) and worker.environment.optional
+    return optional or isinstance(error, NotInstalled)
 
 
 def _chosen(names: list[str] | None) -> list[Worker]:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from rosetta import environments, machine, tasks, workers
-from rosetta.bench import conditions, interrupts
+from rosetta.bench import interrupts, launch
 from rosetta.bench.tape import make_tape
 from rosetta.cli import options
 from rosetta.coordinator import connection_file
@@ -61,7 +61,7 @@ def command(
     if connect:
         _exclude("--connect", {"--tape": tape, "--threads": threads, "--device": device, **making})
         asked = connection_file.read(connect).get("threads") or machine.usable_cpus()
-        return _run(worker.command(_python(worker), connect.resolve()), asked)
+        return _run(worker.command(_interpreter(worker), connect.resolve()), asked)
     count, where = threads or machine.usable_cpus(), device or "cpu"
     if tape:
         _exclude("--tape", making)
@@ -91,20 +91,20 @@ def _exclude(option: str, others: Mapping[str, object]) -> None:
 
 def _replay(worker: Worker, tape: Path, device: str, threads: int) -> int:
     command_line = worker.tape_command(
-        _python(worker), tape.resolve(), device=device, threads=threads
+        _interpreter(worker), tape.resolve(), device=device, threads=threads
     )
     return _run(command_line, threads)
 
 
-def _python(worker: Worker) -> Path:
-    python = environments.ensure(worker, options.say).python
-    assert python is not None  # `ensure` has made it or raised
-    return python
+def _interpreter(worker: Worker) -> Path:
+    interpreter = environments.ensure(worker, options.say).interpreter
+    assert interpreter is not None  # `ensure` has made it or raised
+    return interpreter
 
 
 def _run(command_line: list[str], threads: int) -> int:
     """Run the worker in the foreground, under the conditions of a bench, in an empty folder."""
-    variables = environments.clean_environment(conditions.variables(threads))
     sys.stdout.flush()
     with interrupts.at_once(), tempfile.TemporaryDirectory(prefix="rosetta-") as folder:
-        return subprocess.run(command_line, env=variables, cwd=folder).returncode
+        environment = launch.variables(threads)
+        return subprocess.run(command_line, env=environment, cwd=folder).returncode

@@ -25,6 +25,7 @@ _CHECKS: dict[str, Callable[[], Iterable[Finding]]] = {
     "virtual machine": hardware.virtualisation,
     "software": software.programs,
     "interpreters": software.pythons,
+    "julia": software.julias,
     "packages": software.package_sources,
     "variables": software.variables,
     "clock": hardware.clock,

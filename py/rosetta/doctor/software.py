@@ -9,9 +9,16 @@ from pathlib import Path
 
 from rosetta import machine
 from rosetta.doctor.finding import Finding
-from rosetta.environments import interpreters, pip_settings, uv
+from rosetta.environments import (
+    debian_julia,
+    find_julia,
+    interpreters,
+    julia_environment,
+    pip_settings,
+    uv,
+)
 from rosetta.errors import UserError
-from rosetta.workers import catalogue
+from rosetta.workers import JuliaEnvironment, UvEnvironment, catalogue
 
 
 def programs() -> Iterable[Finding]:
@@ -31,7 +38,8 @@ def pythons() -> Iterable[Finding]:
         yield Finding("problem", "workers", str(error))
     wanted: dict[str, list[str]] = {}
     for worker in found.values():
-        wanted.setdefault(worker.environment.python, []).append(worker.name)
+        if isinstance(worker.environment, UvEnvironment):
+            wanted.setdefault(worker.environment.python, []).append(worker.name)
     for version, names in sorted(wanted.items(), key=lambda item: _as_numbers(item[0])):
         python = interpreters.find_local(version)
         if python:
@@ -43,6 +51,28 @@ def pythons() -> Iterable[Finding]:
                 f"Python {version} is not here, for {', '.join(names)}: uv will try to fetch it; "
                 f"without a network install it, for example with `pyenv install {version}`",
             )
+
+
+def julias() -> Iterable[Finding]:
+    """Which Julia the workers in Julia run on."""
+    wanted: dict[str, list[str]] = {}
+    for worker in catalogue().values():
+        if isinstance(worker.environment, JuliaEnvironment):
+            wanted.setdefault(worker.environment.version, []).append(worker.name)
+    for version, names in sorted(wanted.items(), key=lambda item: _as_numbers(item[0])):
+        found = find_julia.search(version)
+        for phrase in found.passed_over:
+            yield Finding("warning", "julia", f"{phrase}: passed over; mend or remove it")
+        if found.julia:
+            sentence = f"Julia {found.julia.version} is {found.julia.program}"
+            yield Finding("ok", "julia", sentence)
+        elif debian_julia.is_possible(version):
+            sentence = f"no Julia {version} or later is here, for {', '.join(names)}: it will be "
+            sentence += "made from Debian's packages, 65 MB to download"
+            yield Finding("ok", "julia", sentence)
+        else:
+            sentence = f"{julia_environment.missing_julia(version)}; for {', '.join(names)}"
+            yield Finding("warning", "julia", sentence)
 
 
 def package_sources() -> Iterable[Finding]:

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rosetta.environments import pip_settings, uv
+from rosetta.environments import pip_settings, programs, uv
+from rosetta.environments.exclusive import Report
 from rosetta.environments.pip_settings import PipSettings
 from rosetta.workers import Worker
 
-Report = Callable[[str], None]
-Run = Callable[[Mapping[str, str], Sequence[str]], uv.Ran]
+Run = Callable[[Mapping[str, str], Sequence[str]], programs.Ran]
 """Runs uv with more variables and more options."""
 
 _OWN_SOURCES = (
@@ -54,7 +54,7 @@ def first_success(
         if ran.succeeded:
             return None
         failures.append((attempt.label, uv.telling_line(ran.output)))
-        if uv.is_out_of_space(ran.output):
+        if programs.is_out_of_space(ran.output):
             break
     return _joined(failures)
 
@@ -68,7 +68,7 @@ def attempts(worker: Worker, settings: PipSettings, *, any_build: bool = True) -
     last way is without them.
     """
     ways = [Attempt(settings)]
-    backend = worker.environment.torch_backend
+    backend = worker.uv.torch_backend
     has_own_sources = settings.names_sources or any(name in os.environ for name in _OWN_SOURCES)
     if backend and not has_own_sources:
         first = Attempt(settings, label=f"{backend} build", variables={"UV_TORCH_BACKEND": backend})

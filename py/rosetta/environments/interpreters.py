@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rosetta.environments import uv
+from rosetta.environments import programs, uv
 from rosetta.environments.errors import EnvironmentUnavailable
 
 _PROBE_LIMIT_S = 10.0
@@ -68,7 +68,7 @@ def probe(candidate: Path, version: str) -> Path | None:
             capture_output=True,
             text=True,
             timeout=_PROBE_LIMIT_S,
-            env=uv.clean_environment(),
+            env=programs.clean_environment(),
         )
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
         return None

@@ -1,4 +1,4 @@
-"""Where a worker's environment lies, and whether it is ready.
+"""Where a worker's environment lies, and whether one that uv makes is ready.
 
 An environment is ready when its marker file says so. The marker is written last and atomically,
 and is removed first, so an environment whose making was cut short never looks ready.
@@ -24,15 +24,15 @@ _PTH = "rosetta_checkout.pth"
 
 @dataclass(frozen=True)
 class EnvironmentStatus:
-    """What is known of a worker's environment without starting anything."""
+    """What is known of a worker's environment without making anything."""
 
     worker: str
     path: Path
     ready: bool
     reason: str | None
     """Why it is not ready, in a few words; None when it is."""
-    python: Path | None
-    """The interpreter, once there is one that can be used."""
+    interpreter: Path | None
+    """The Python or Julia that runs the worker, once there is one that can be used."""
     framework_version: str | None
 
 
@@ -52,7 +52,7 @@ class Place:
 
     path: Path
     log: Path
-    """What uv said while the environment was made."""
+    """What was said while the environment was made."""
     lock: Path
     """Held (flock) by whoever makes or removes the environment."""
 
@@ -93,25 +93,29 @@ def status(worker: Worker) -> EnvironmentStatus:
         path=where.path,
         ready=ready,
         reason=reason,
-        python=where.python if ready else None,
+        interpreter=where.python if ready else None,
         framework_version=_framework_version(worker, where) if ready else None,
     )
 
 
 def lock_digest(worker: Worker) -> str:
     """SHA-256 of the lock, in hex. Raises OSError when it cannot be read."""
-    return hashlib.sha256((worker.folder / worker.environment.lock).read_bytes()).hexdigest()
+    return hashlib.sha256((worker.folder / worker.uv.lock).read_bytes()).hexdigest()
 
 
 def mark_ready(worker: Worker, digest: str) -> None:
     """Writes the marker: from now on the environment is ready."""
     marker = Marker(
         worker=worker.name,
-        python=worker.environment.python,
+        python=worker.uv.python,
         lock_sha256=digest,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    where = place(worker)
+    write_marker(place(worker), marker)
+
+
+def write_marker(where: Place, marker: msgspec.Struct) -> None:
+    """Whoever looks sees the whole marker or none. Raises OSError."""
     temporary = where.marker.with_suffix(".tmp")
     with temporary.open("wb") as file:
         file.write(msgspec.json.format(msgspec.json.encode(marker)) + b"\n")
@@ -125,7 +129,7 @@ def link_checkout(worker: Worker) -> None:
 
     Checked whenever the environment is used, since the checkout may have been moved.
     """
-    file = place(worker).site_packages(worker.environment.python) / _PTH
+    file = place(worker).site_packages(worker.uv.python) / _PTH
     line = f"{PY_FOLDER}\n"
     if not file.exists() or file.read_text(encoding="utf-8") != line:
         file.write_text(line, encoding="utf-8")
@@ -145,14 +149,18 @@ def discard(where: Place) -> None:
 
 def size(worker: Worker) -> int:
     """Bytes that the environment takes on the disk, hard-linked files counted in full."""
-    return sum(entry.lstat().st_size for entry in place(worker).path.rglob("*"))
+    return bytes_under(place(worker).path)
+
+
+def bytes_under(folder: Path) -> int:
+    return sum(entry.lstat().st_size for entry in folder.rglob("*"))
 
 
 def _why_not_ready(worker: Worker, where: Place) -> str | None:
     try:
         digest = lock_digest(worker)
     except OSError as error:
-        lock = worker.environment.lock
+        lock = worker.uv.lock
         return f"{lock} of the worker cannot be read: {error.strerror}"
     try:
         marker = msgspec.json.decode(where.marker.read_bytes(), type=Marker)
@@ -162,7 +170,7 @@ def _why_not_ready(worker: Worker, where: Place) -> str | None:
 
 
 def _first_difference(worker: Worker, where: Place, marker: Marker, digest: str) -> str | None:
-    wanted = worker.environment.python
+    wanted = worker.uv.python
     if marker.worker != worker.name:
         return f"it is the environment of {marker.worker}"
     if marker.python != wanted:
@@ -176,10 +184,10 @@ def _first_difference(worker: Worker, where: Place, marker: Marker, digest: str)
 
 def _framework_version(worker: Worker, where: Place) -> str | None:
     """The version in the name of ``torch-2.13.0+cpu.dist-info``."""
-    wanted = worker.environment.framework
+    wanted = worker.uv.framework
     if wanted is None:
         return None
-    site = where.site_packages(worker.environment.python)
+    site = where.site_packages(worker.uv.python)
     for info in site.glob("*.dist-info"):
         name, _, version = info.stem.rpartition("-")
         if _normalised(name) == _normalised(wanted):

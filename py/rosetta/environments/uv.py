@@ -1,33 +1,22 @@
-"""Running uv: which program, with which variables, and what it said when it failed."""
+"""Running uv: which program it is, and what it said when it failed."""
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from uv import find_uv_bin
 
+from rosetta.environments import programs
 from rosetta.environments.pip_settings import redacted
+from rosetta.environments.programs import Ran
 from rosetta.errors import UserError
 
-_LEAKING = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "__PYVENV_LAUNCHER__")
+QUIETLY = {"UV_NO_PROGRESS": "1"}
 _REASON_LENGTH = 300
 _CONCLUSION = ", we can conclude that your requirements are unsatisfiable"
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How a run of uv ended."""
-
-    succeeded: bool
-    output: str
 
 
 @cache
@@ -39,72 +28,20 @@ def program() -> Path:
         raise UserError("uv is missing from this environment: pip install uv") from None
 
 
-def clean_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's variables for a child in another environment, and `more`.
-
-    What points Python at our own environment must not leak into a worker's.
-    """
-    kept = {name: value for name, value in os.environ.items() if name not in _LEAKING}
-    return kept | dict(more or {})
-
-
 def ask(
     arguments: Sequence[str | Path],
     limit_s: float = 20.0,
     variables: Mapping[str, str] | None = None,
 ) -> Ran:
     """Runs uv and returns what it wrote; a run longer than `limit_s` seconds has failed."""
-    try:
-        ran = subprocess.run(
-            [program(), *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=limit_s,
-            env=clean_environment({"UV_NO_PROGRESS": "1", **(variables or {})}),
-        )
-    except subprocess.TimeoutExpired:
-        return Ran(False, f"error: no answer within {limit_s:.0f} s")
-    return Ran(ran.returncode == 0, ran.stdout)
+    return programs.ask([program(), *arguments], limit_s, {**QUIETLY, **(variables or {})})
 
 
 def logged(
     command: Sequence[str | Path], log: Path, variables: Mapping[str, str], keep_open: int
 ) -> Ran:
-    """Runs `command` with its output appended to `log`, however long it takes.
-
-    `keep_open` is a file descriptor that the child inherits: with it an flock lasts as long as the
-    child does, even when this process is killed.
-    """
-    with log.open("ab") as file:
-        file.write(f"$ {' '.join(map(str, command))}\n".encode())
-        file.flush()
-        start = file.tell()
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            pass_fds=(keep_open,),
-            env=clean_environment({"UV_NO_PROGRESS": "1", **variables}),
-            start_new_session=True,  # a group of its own, with whatever it starts in turn
-        )
-        try:
-            status = child.wait()
-        except BaseException:
-            # An orphan would hold the lock, and nobody could make this environment again.
-            with suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
-            raise
-    output = log.read_bytes()[start:].decode(errors="replace")
-    return Ran(status == 0, output)
-
-
-def is_out_of_space(output: str) -> bool:
-    return "No space left on device" in output
+    """As `programs.logged`, without uv's progress bars."""
+    return programs.logged(command, log, {**QUIETLY, **variables}, keep_open)
 
 
 def telling_line(output: str) -> str:
@@ -114,7 +51,7 @@ def telling_line(output: str) -> str:
     (before 0.10 it drew a tree of ``×``, ``╰─▶`` and ``Caused by:``). The error says what was
     tried, the last cause why it failed, and both are needed.
     """
-    if is_out_of_space(output):
+    if programs.is_out_of_space(output):
         return "no space left on the disk"
     entries = _entries(output)
     if not entries:

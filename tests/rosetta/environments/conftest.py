@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import shutil
 import sys
 import zipfile
 from collections.abc import Callable
@@ -89,3 +90,57 @@ def put_wheel(wheels: Path) -> Callable[..., None]:
                 wheel.writestr(file, text)
 
     return put
+
+
+FAKE_JULIA = """\
+#!/bin/sh
+echo "$@" >>"$(dirname "$0")/calls"
+case "$*" in
+*VERSION*) echo "Julia {version}" ;;
+*find_package*) {finds} ;;
+*instantiate*) {installs} ;;
+*) {loads} ;;
+esac
+"""
+
+
+@pytest.fixture
+def put_julia() -> Callable[..., Path]:
+    """Puts a program that answers as a Julia would, and notes its calls in a file beside it."""
+
+    def put(
+        path: Path,
+        version: str = "1.9.2",
+        *,
+        finds: str = "true",
+        installs: str = "true",
+        loads: str = "true",
+    ) -> Path:
+        text = FAKE_JULIA.format(version=version, finds=finds, installs=installs, loads=loads)
+        return script(path, text)
+
+    return put
+
+
+@pytest.fixture
+def no_julia(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with the usual tools but no Julia and no apt; gives its folder of programs."""
+    programs = tmp_path / "bin"
+    programs.mkdir(exist_ok=True)
+    for tool in ("sh", "bash", "env", "cat", "dirname", "mkdir", "sleep", "touch"):
+        (programs / tool).symlink_to(str(shutil.which(tool)))
+    for name in ("JULIA", "JULIA_DEPOT_PATH", "JULIA_LOAD_PATH", "VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("PYTHON_JULIAPKG_EXE", "PYTHON_JULIAPKG_PROJECT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    monkeypatch.setenv("ROSETTA_HOME", str(tmp_path / "home"))
+    return programs
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path

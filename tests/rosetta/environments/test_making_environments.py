@@ -108,7 +108,7 @@ def imported(python: Path | None, code: str) -> str:
 def test_an_environment_is_made_once_and_then_found(make: Make) -> None:
     worker = make(MSGPACK)
     before = environments.status(worker)
-    assert (before.ready, before.reason, before.python) == (False, "not made yet", None)
+    assert (before.ready, before.reason, before.interpreter) == (False, "not made yet", None)
 
     lines: list[str] = []
     made = environments.ensure(worker, lines.append)
@@ -129,7 +129,7 @@ def test_an_environment_is_made_once_and_then_found(make: Make) -> None:
 def test_the_workers_runtime_can_be_imported_by_hand(make: Make) -> None:
     made = environments.ensure(make(MSGPACK))
     code = "import msgpack, rosetta_worker; print(rosetta_worker.__path__[0])"
-    assert imported(made.python, code) == str(workers.PY_FOLDER / "rosetta_worker")
+    assert imported(made.interpreter, code) == str(workers.PY_FOLDER / "rosetta_worker")
 
 
 def test_what_was_installed_is_compiled(make: Make) -> None:
@@ -162,7 +162,7 @@ def test_another_python_version_is_a_reason_to_rebuild(make: Make) -> None:
 
 def test_a_python_that_is_gone_is_a_reason_to_rebuild(make: Make) -> None:
     worker = make(MSGPACK)
-    python = environments.ensure(worker).python
+    python = environments.ensure(worker).interpreter
     assert python is not None
     python.unlink()
     python.symlink_to("/nowhere/python")
@@ -205,7 +205,7 @@ def test_pips_folder_of_wheels_is_used(make: Make, wheels: Path, put_wheel: PutW
     put_wheel("homemade", "1.5")
     made = environments.ensure(make("homemade==1.5\n", framework="homemade"))
     assert made.framework_version == "1.5"
-    assert imported(made.python, "import homemade; print(homemade.version)") == "1.5"
+    assert imported(made.interpreter, "import homemade; print(homemade.version)") == "1.5"
 
 
 def test_a_folder_of_wheels_that_is_missing_stops_nothing(
@@ -342,9 +342,9 @@ def test_an_interrupted_making_leaves_nobody_behind_who_holds_the_lock(tmp_path)
     """The process alone is interrupted, not its group, as a cancelled job or `timeout` does it."""
     log, lock = tmp_path / "log", tmp_path / "lock"
     program = (
-        "import os, sys, pathlib; from rosetta.environments import uv;"
+        "import os, sys, pathlib; from rosetta.environments import programs;"
         "fd = os.open(sys.argv[2], os.O_CREAT | os.O_RDWR);"
-        "uv.logged(['sh', '-c', 'sleep 317 & sleep 317'], pathlib.Path(sys.argv[1]), {}, fd)"
+        "programs.logged(['sh', '-c', 'sleep 317 & sleep 317'], pathlib.Path(sys.argv[1]), {}, fd)"
     )
     maker = subprocess.Popen([sys.executable, "-c", program, str(log), str(lock)])
     deadline = time.monotonic() + 20

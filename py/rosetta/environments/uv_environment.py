@@ -8,18 +8,15 @@ nobody builds in a folder that is still being written to.
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
-import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from rosetta.environments import attempts, interpreters, state, uv
-from rosetta.environments.attempts import Report
+from rosetta.environments import attempts, interpreters, programs, state, uv
 from rosetta.environments.errors import EnvironmentUnavailable
+from rosetta.environments.exclusive import Report, alone, disk_errors, spinner
 from rosetta.environments.state import EnvironmentStatus, Place
 from rosetta.workers import Worker
 
@@ -32,15 +29,13 @@ def ensure(
     `report` receives single lines about what is being done; on `console` a spinner turns meanwhile.
     Raises EnvironmentUnavailable. A second process that wants the same environment waits.
     """
-    if not state.status(worker).ready:
-        try:
+    with disk_errors():
+        if not state.status(worker).ready:
             with _alone(worker, report) as lock:
                 if not state.status(worker).ready:
-                    with _spinner(console, worker):
+                    with spinner(console, f"{worker.name}: installing {worker.uv.lock}"):
                         _make(worker, report, lock)
-        except OSError as error:
-            raise EnvironmentUnavailable(_sentence(error)) from error
-    _link(worker)
+        state.link_checkout(worker)
     return state.status(worker)
 
 
@@ -52,12 +47,9 @@ def remove(worker: Worker) -> None:
     where = state.place(worker)
     if not where.path.exists() and not where.log.exists():
         return
-    try:
-        with _alone(worker, lambda line: None):
-            state.discard(where)
-            where.log.unlink(missing_ok=True)
-    except OSError as error:
-        raise EnvironmentUnavailable(_sentence(error)) from error
+    with disk_errors(), _alone(worker, lambda line: None):
+        state.discard(where)
+        where.log.unlink(missing_ok=True)
 
 
 def _make(worker: Worker, report: Report, lock: int) -> None:
@@ -67,14 +59,12 @@ def _make(worker: Worker, report: Report, lock: int) -> None:
     try:
         digest = state.lock_digest(worker)
     except OSError as error:
-        raise EnvironmentUnavailable(f"{worker.environment.lock}: {error.strerror}") from error
+        raise EnvironmentUnavailable(f"{worker.uv.lock}: {error.strerror}") from error
     state.discard(where)
     where.log.write_bytes(b"")
     report(_announcement(worker))
     try:
-        python = interpreters.find(
-            worker.environment.python, lambda line: report(f"{worker.name}: {line}")
-        )
+        python = interpreters.find(worker.uv.python, lambda line: report(f"{worker.name}: {line}"))
         _create(where, python, lock)
         _install(worker, where, report, lock)
         _compile(worker, where, lock)
@@ -88,8 +78,8 @@ def _make(worker: Worker, report: Report, lock: int) -> None:
 
 
 def _announcement(worker: Worker) -> str:
-    line = f"{worker.name}: making its environment with Python {worker.environment.python}"
-    download = worker.environment.download
+    line = f"{worker.name}: making its environment with Python {worker.uv.python}"
+    download = worker.uv.download
     return f"{line}; about {download} to download" if download else line
 
 
@@ -106,16 +96,16 @@ def _install(worker: Worker, where: Place, report: Report, lock: int) -> None:
     ``uv pip install``, not ``sync``: another platform may need packages that the lock, made
     elsewhere, does not name.
     """
-    file = worker.folder / worker.environment.lock
+    file = worker.folder / worker.uv.lock
     command: list[str | Path] = [uv.program(), "pip", "install", "--python", where.python]
     command += ["-r", file]
 
-    def run(variables: Mapping[str, str], options: Sequence[str]) -> uv.Ran:
+    def run(variables: Mapping[str, str], options: Sequence[str]) -> programs.Ran:
         return uv.logged([*command, *options], where.log, variables, lock)
 
     why = attempts.first_success(worker, report, run)
     if why:
-        raise EnvironmentUnavailable(_failure(f"install {worker.environment.lock}", where, why))
+        raise EnvironmentUnavailable(_failure(f"install {worker.uv.lock}", where, why))
 
 
 def _compile(worker: Worker, where: Place, lock: int) -> None:
@@ -125,7 +115,7 @@ def _compile(worker: Worker, where: Place, lock: int) -> None:
     write bytecode. By the environment's own compileall, since uv's fails on Python 3.6; packages
     may hold files that do not compile, so failures are left in the log.
     """
-    site = where.site_packages(worker.environment.python)
+    site = where.site_packages(worker.uv.python)
     uv.logged([where.python, "-m", "compileall", "-q", "-j", "0", site], where.log, {}, lock)
 
 
@@ -134,40 +124,8 @@ def _failure(what: str, where: Place, why: str) -> str:
     return f"uv could not {what}: {why}; log: {where.log}"
 
 
-def _link(worker: Worker) -> None:
-    try:
-        state.link_checkout(worker)
-    except OSError as error:
-        raise EnvironmentUnavailable(_sentence(error)) from error
+def _alone(worker: Worker, report: Report) -> contextlib.AbstractContextManager[int]:
+    def named(line: str) -> None:
+        report(f"{worker.name}: {line}")
 
-
-def _sentence(error: OSError) -> str:
-    if error.errno == errno.ENOSPC:
-        return f"no space left on the disk of {state.home()}"
-    return f"{error.filename or state.home()}: {error.strerror or error}"
-
-
-@contextlib.contextmanager
-def _alone(worker: Worker, report: Report) -> Iterator[int]:
-    """Holds the lock of `worker`'s environment; gives its file descriptor.
-
-    The descriptor is closed, never unlocked: a uv that outlives us keeps the lock.
-    """
-    where = state.place(worker)
-    where.lock.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(where.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            report(f"{worker.name}: another process is making its environment; waiting for it")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _spinner(console: Console | None, worker: Worker) -> contextlib.AbstractContextManager[object]:
-    if console is None:
-        return contextlib.nullcontext()
-    return console.status(f"{worker.name}: installing {worker.environment.lock}")
+    return alone(state.place(worker).lock, named, "its environment")

@@ -13,9 +13,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rosetta.environments import attempts, uv
-from rosetta.environments.attempts import Report
+from rosetta.environments import attempts, programs, uv
 from rosetta.environments.errors import EnvironmentUnavailable
+from rosetta.environments.exclusive import Report
 from rosetta.workers import Worker
 
 _LIMIT_S = 600.0
@@ -33,7 +33,7 @@ def lock(worker: Worker, report: Report = lambda line: None) -> None:
 
     Raises EnvironmentUnavailable.
     """
-    target = worker.folder / worker.environment.lock
+    target = worker.folder / worker.uv.lock
     try:
         pinned = _pinned(worker, report)
         before = target.read_text(encoding="utf-8") if target.exists() else ""
@@ -49,7 +49,7 @@ def lock(worker: Worker, report: Report = lambda line: None) -> None:
 
 def _pinned(worker: Worker, report: Report) -> str:
     """The content of a new lock."""
-    environment = worker.environment
+    environment = worker.uv
     requirements = worker.folder / environment.requirements
     with tempfile.TemporaryDirectory() as folder:
         # A file that isn't there yet: uv would keep the versions of an old one.
@@ -57,7 +57,7 @@ def _pinned(worker: Worker, report: Report) -> str:
         command: list[str | Path] = ["pip", "compile", requirements, "-o", output, *_OPTIONS]
         command += ["--python-version", environment.python]
 
-        def run(variables: Mapping[str, str], options: Sequence[str]) -> uv.Ran:
+        def run(variables: Mapping[str, str], options: Sequence[str]) -> programs.Ran:
             return uv.ask([*command, *options], _LIMIT_S, variables)
 
         # Another build's packages would be in the way on every other machine.

@@ -1,0 +1,14 @@
+# What every session needs, inferred once, when the package is precompiled.
+
+precompile(main, (Vector{String},))
+precompile(start, (String, String, Int))
+precompile(Zmq.receive, (Zmq.Socket,))
+precompile(MessagePack.unpack, (Vector{UInt8}, Int))
+precompile(MessagePack.pack, (Header,))
+for (channel, frame) in (Connection => Zmq.Frame, Tape => Vector{UInt8})
+    precompile(run, (Session{channel}, Header))
+    precompile(take, (Session{channel}, Vector{frame}))
+    for handler in values(HANDLERS)
+        precompile(handler, (Session{channel}, Header, Arrays))
+    end
+end

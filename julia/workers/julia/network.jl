@@ -1,0 +1,120 @@
+# A task's whole network: layers, loss and optimiser, and what the runtime asks of them.
+
+"The layers of a task file, by their kind."
+const KINDS = Dict{String,Any}(
+    "conv" => Convolution,
+    "dense" => Dense,
+    "dropout" => Dropout,
+    "embedding" => Embedding,
+    "flatten" => Flatten,
+    "gru" => Gru,
+    "max_pool" => MaxPool,
+    "relu" => Relu,
+)
+
+"""
+    Network{T}(setup, parameters)
+
+The network of `setup.task`, computed in the float type `T`, with `parameters` as its initial values
+(by canonical name, axes reversed; `T = Float32` computes on these arrays themselves). Without
+`setup.dropout` the dropout layers are left out. `ArgumentError` for a layer or an optimiser that is
+unknown, and for parameters that don't fit.
+"""
+struct Network{T}
+    layers::Vector{Layer{T}}
+    parameters::Vector{Parameter{T}}
+    optimiser::Optimiser{T}
+    dlogits::Buffer{T,2}
+    slice::Int
+end
+
+function Network{T}(setup, parameters) where {T}
+    layers = make_layers(T, setup, parameters)
+    ours = Parameter{T}[p for layer in layers for p in trainables(layer)]
+    unused = setdiff(keys(parameters), [p.name for p in ours])
+    isempty(unused) ||
+        throw(ArgumentError("no layer has the parameters $(join(sort!(collect(unused)), ", "))"))
+    optimiser = Optimiser{T}(setup.task["optimiser"], ours)
+    return Network{T}(layers, ours, optimiser, Buffer{T,2}(), setup.batch_size)
+end
+
+function make_layers(::Type{T}, setup, parameters) where {T}
+    task, source = setup.task, Source{T}(parameters, setup.seed)
+    shape = Tuple(Int.(reverse(task["input"]["shape"])))
+    layers = Layer{T}[]
+    if task["input"]["kind"] == "pixels"
+        push!(layers, Scale{T,length(shape) + 1}(get(task["input"], "scale", 1)))
+    end
+    for spec in task["layers"]
+        kind = spec["kind"]
+        haskey(KINDS, kind) || throw(ArgumentError(
+            "layer $(spec["name"]): kind '$kind' is unknown; known are " *
+            join(sort!(collect(keys(KINDS))), ", "),
+        ))
+        kind == "dropout" && !setup.dropout && continue
+        layer = KINDS[kind](spec, shape, source)
+        push!(layers, layer)
+        shape = output_shape(layer, shape)
+    end
+    return layers
+end
+
+"The arrays as they are: the host's memory is the device's."
+to_device(::Network, inputs, labels) = (inputs, labels)
+
+"""
+    train_step!(network, batch) -> loss
+
+Forward, loss, backward, update; the mean loss is the one before the update.
+"""
+function train_step!(network::Network, batch)
+    loss = differentiate!(network, batch)
+    update!(network.optimiser)
+    return loss
+end
+
+"The mean loss of a batch; the parameters' gradients become its gradient."
+function differentiate!(network::Network, (inputs, labels))
+    logits = forward!(network, inputs, true)
+    dy = sized!(network.dlogits, size(logits)...)
+    loss = softmax_cross_entropy!(dy, logits, labels)
+    # Nobody asks for the gradient by the network's input, nor can tokens have one.
+    lowest = findfirst(layer -> !isempty(trainables(layer)), network.layers)
+    for position in length(network.layers):-1:lowest + 1
+        dy = backward!(network.layers[position], dy)
+    end
+    parameter_gradient!(network.layers[lowest], dy)
+    return loss
+end
+
+function forward!(network::Network, x, training::Bool)
+    for layer in network.layers
+        x = forward!(layer, x, training)
+    end
+    return x
+end
+
+"Use another learning rate from the next step on; the optimiser keeps its state."
+function set_learning_rate!(network::Network, rate::Float64)
+    network.optimiser.learning_rate = rate
+    return nothing
+end
+
+"""
+    predict(network, inputs) -> Matrix{Float32}
+
+The logits, class × sample, with dropout off. One training batch at a time, so that the arrays
+between the layers needn't be larger than in training.
+"""
+function predict(network::Network, inputs)
+    last_axis = ndims(inputs)
+    slices = Iterators.partition(axes(inputs, last_axis), network.slice)
+    logits = [
+        Float32.(forward!(network, selectdim(inputs, last_axis, slice), false)) for slice in slices
+    ]
+    return reduce(hcat, logits)
+end
+
+"Copies of the parameters in float32, by canonical name, axes reversed."
+parameters(network::Network) =
+    Dict{String,Array{Float32}}(p.name => Float32.(p.value) for p in network.parameters)

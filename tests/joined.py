@@ -1,0 +1,151 @@
+"""A worker's real process that has joined, and what every worker that is right must then do."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import rosetta_reference
+from rosetta import datasets, tasks
+from rosetta.bench.launch import launch
+from rosetta.coordinator import Deadlines, Router, Session, WorkerFailureError, prepare_batch
+from rosetta.datasets import Split
+from rosetta.proof import prove
+from rosetta.tasks import Task
+from rosetta.tasks.forms import complete
+from rosetta.workers import Worker
+
+Parameters = dict[str, NDArray[np.float32]]
+
+
+@contextlib.contextmanager
+def joined(worker: Worker, folder: Path, *, device: str = "cpu") -> Iterator[Session]:
+    """`worker`, started as a bench starts it, with its files in `folder`, and greeted."""
+    router = Router()
+    session = Session(router, worker.name, "test", device=device, deadlines=Deadlines(start=300))
+    try:
+        started = time.monotonic()
+        launch(session, worker, name=worker.name, scratch=folder, log=folder / "log")
+        session.await_hello(started)
+        yield session
+    finally:
+        session.close()
+        router.close()
+
+
+@contextlib.contextmanager
+def set_up(
+    session: Session, task: Task, *, seed: int = 1, dropout: bool = False
+) -> Iterator[Parameters]:
+    """`task` under way in `session`; gives its initial parameters, with biases that are not 0."""
+    rng = np.random.default_rng(3)
+    parameters = tasks.initial_parameters(task, 3)
+    for name, values in parameters.items():
+        if ".bias" in name:
+            values[:] = rng.normal(0, 0.1, values.shape)
+    session.setup(task, parameters, seed=seed, dropout=dropout)
+    yield parameters
+    session.end()
+
+
+def check_that_parameters_come_back(session: Session, task: Task) -> None:
+    """To the bit, in the task's order."""
+    with set_up(session, task) as parameters:
+        found = session.parameters()
+    assert list(found) == [p.name for p in task.parameters]
+    for name, values in parameters.items():
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
+
+
+def check_predictions(session: Session, task: Task) -> None:
+    """They are the reference's, for any number of samples, and change nothing."""
+    data = datasets.load("synthetic", task=task.to_wire()).train
+    with set_up(session, task) as parameters:
+        reference = rosetta_reference.Network(task.to_wire(), parameters, dropout=False)
+        for size in (1, 7):
+            (logits,) = session.predict([data.inputs[:size]], task.classes)
+            expected = reference.predict(data.inputs[:size])
+            assert logits.shape == (size, task.classes)
+            np.testing.assert_allclose(logits, expected, atol=2e-6 * np.abs(expected).max())
+        check_equal(session.parameters(), parameters)
+
+
+def check_training(session: Session, task: Task) -> None:
+    """Losses are the reference's, with batches of any size and a learning rate that changes."""
+    data = datasets.load("synthetic", task=task.to_wire()).train
+    rows = [slice(0, 5), slice(5, 6), slice(6, 18)]
+    rates = [None, 3 * task.optimiser.learning_rate, None]
+    with set_up(session, task) as parameters:
+        assert session.hello is not None
+        forms = complete(session.hello.forms)
+        reference = rosetta_reference.Network(
+            task.to_wire(),
+            parameters,
+            dropout=False,
+            adam_form=forms["adam"],
+            momentum_form=forms["momentum"],
+        )
+        found = train(session, data, rows, rates)
+        for row, rate, loss in zip(rows, rates, found, strict=True):
+            if rate is not None:
+                reference.set_learning_rate(rate)
+            expected = reference.train_step(data.inputs[row], data.labels[row])
+            assert loss == pytest.approx(expected, rel=2e-5)
+        trained = session.parameters()
+    for name, values in trained.items():
+        assert (values != parameters[name]).any(), name
+
+
+def check_dropout(session: Session, task: Task) -> None:
+    """Its masks come from the seed, and there are none without it."""
+    data = datasets.load("synthetic", task=task.to_wire()).train
+    losses = []
+    for seed, dropout in ((1, True), (1, True), (2, True), (1, False)):
+        with set_up(session, task, seed=seed, dropout=dropout):
+            losses += train(session, data, [slice(0, 8)], [None])
+    assert losses[0] == losses[1]
+    assert len(set(losses)) == 3
+
+
+def check_proof(session: Session, task: Task) -> None:
+    """It is the same network. Small networks' steps are too short to look at its clock."""
+    verdict = prove(session, task, clock=False)
+    assert verdict.same, verdict.first_failure or verdict.unproved
+
+
+def check_unknown_task(session: Session, task: Task) -> None:
+    """It is refused, and the worker goes on."""
+    stranger = msgspec.structs.replace(task, name="stranger")
+    with pytest.raises(WorkerFailureError, match="no task") as caught:
+        session.setup(stranger, tasks.initial_parameters(task, 3), seed=1, dropout=False)
+    assert caught.value.status == "failed"
+    check_that_parameters_come_back(session, task)
+
+
+def train(
+    session: Session, data: Split, rows: list[slice], rates: list[float | None]
+) -> list[float]:
+    """The losses of steps on these `rows` of `data`, each with its learning rate if it has one."""
+    losses: list[float] = []
+    session.train(
+        [
+            prepare_batch(session.router.next_id(), step, data.inputs[row], data.labels[row], rate)
+            for step, (row, rate) in enumerate(zip(rows, rates, strict=True))
+        ],
+        lambda result: losses.append(result.loss),
+    )
+    return losses
+
+
+def check_equal(found: Parameters, expected: Parameters) -> None:
+    """The same arrays under the same names."""
+    assert list(found) == list(expected)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values, err_msg=name)

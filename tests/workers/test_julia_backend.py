@@ -1,0 +1,94 @@
+"""The worker in plain Julia: its own tests, and a real process, where a Julia is to be had."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+import joined
+from proofs.small import small
+from rosetta import environments, workers
+from rosetta.bench import conditions
+from rosetta.coordinator import WorkerFailureError
+from rosetta.environments import EnvironmentUnavailable
+
+TASKS = ["mlp", "cnn", "gru"]
+WORKER = workers.get("julia")
+
+pytestmark = pytest.mark.timeout(600)  # every function is compiled when it is first called
+
+
+@pytest.fixture(scope="module", autouse=True)
+def julia():
+    """Without Julia these tests say that they were skipped."""
+    try:
+        return environments.ensure(WORKER)
+    except EnvironmentUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def session(julia, tmp_path_factory):
+    """One process for all tests: what is compiled for one is compiled for the next."""
+    with joined.joined(WORKER, tmp_path_factory.mktemp("julia")) as session:
+        yield session
+
+
+def test_the_tests_in_julia(julia):
+    """Finite differences, layers by hand, threads, allocations: `test/runtests.jl`."""
+    done = subprocess.run(
+        [julia.interpreter, "--startup-file=no", WORKER.folder / "test" / "runtests.jl"],
+        env=environments.clean_environment(conditions.variables(2)),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_parameters_come_back_as_they_were_sent(session, name):
+    joined.check_that_parameters_come_back(session, small(name))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_predictions_are_the_reference_s(session, name):
+    joined.check_predictions(session, small(name))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_training_is_the_reference_s_with_batches_of_any_size(session, name):
+    joined.check_training(session, small(name))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_it_is_proved(session, name):
+    joined.check_proof(session, small(name))
+
+
+def test_dropout_and_its_seed_are_obeyed(session):
+    joined.check_dropout(session, small("cnn"))
+
+
+def test_an_unknown_task_is_refused(session):
+    joined.check_unknown_task(session, small("mlp"))
+
+
+def test_it_says_what_computes(session, julia):
+    hello = session.hello
+    assert (hello.language, hello.framework) == ("julia", "Julia")
+    assert hello.framework_version == hello.language_version == julia.framework_version
+    assert hello.tasks == TASKS
+    assert hello.forms == {"adam": "torch", "momentum": "outside", "gru": "cudnn"}
+    assert hello.disclosures["precision"] == "float32"
+    assert hello.disclosures["julia_threads"].startswith("1 of ")
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "tpu"])
+def test_a_device_that_is_not_there_skips_the_worker(julia, device, tmp_path):
+    with (
+        pytest.raises(WorkerFailureError, match=f'device "{device}" is not available') as caught,
+        joined.joined(WORKER, tmp_path, device=device),
+    ):
+        pass
+    assert caught.value.status == "skipped"
