@@ -1,7 +1,7 @@
 # The Julia side of the juliacall worker: a Julia worker's backend, as Python calls it.
 #
-# The backend is found, checked and called by the runtime of the Julia workers, so it can't tell which
-# process it is in. Python's arrays come as (address, element type, shape): Julia then holds no
+# The runtime of the Julia workers finds, checks and calls the backend, which can't tell in which
+# process it is. Python's arrays come as (address, element type, shape): Julia then holds no
 # reference to them, and Python alone decides how long they live.
 
 module RosettaHost
