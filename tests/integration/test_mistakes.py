@@ -23,7 +23,10 @@ MISTAKES = [
     (("bench", *TINY, "--data-dir", "/nowhere"), "/nowhere"),
     (("bench", "--task", "mlp", "--data", "mnist", "--data-dir", "."), "train-images-idx3-ubyte"),
     (("bench", *TINY, "--task", "gru", "--data", "mnist", "--no-download"), "mnist"),
-    (("bench", *TINY, "--bind", "tcp://0.0.0.0:5555"), "only ipc:// and tcp://127.0.0.1"),
+    (
+        ("bench", *TINY, "--bind", "tcp://0.0.0.0:5555"),
+        "other machines can reach it; add --encrypt",
+    ),
     (("bench", *TINY, "--bind", "carrier-pigeon"), "carrier-pigeon"),
     (("bench", *TINY, "--out", "/proc/run"), "/proc/run"),
     (("worker", "torhc"), "did you mean torch?"),

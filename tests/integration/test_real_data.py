@@ -41,7 +41,7 @@ def test_gru_learns_from_real_reviews(rosetta, tmp_path):
 def test_cnn_learns_from_real_images(rosetta, tmp_path):
     summary = run_on(
         *(rosetta, tmp_path, "--task", "cnn", "--data", "cifar10", "--worker", "torch"),
-        *("--steps", 90, "--learning-rate", 0.03, "--threads", 2),
+        *("--steps", 90, "--learning-rate", 0.02, "--threads", 2),
     )
     (row,) = summary["rows"]
     assert row["data"] == "cifar10 (2,000 images)"
