@@ -25,7 +25,7 @@ MISTAKES = [
     (("bench", *TINY, "--task", "gru", "--data", "mnist", "--no-download"), "mnist"),
     (
         ("bench", *TINY, "--bind", "tcp://0.0.0.0:5555"),
-        "other machines can reach it; add --encrypt",
+        "can reach it; add --encrypt",
     ),
     (("bench", *TINY, "--bind", "carrier-pigeon"), "carrier-pigeon"),
     (("bench", *TINY, "--out", "/proc/run"), "/proc/run"),
