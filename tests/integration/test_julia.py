@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 
+import psutil
 import pytest
 
-from integration.observe import eventually
+from integration.conftest import read_steps
+from integration.observe import command_line, eventually
 from rosetta import environments, workers
 from rosetta.environments import EnvironmentUnavailable
 
@@ -67,6 +71,30 @@ def test_it_joins_by_connection_file(rosetta, tmp_path):
     _, progress = run.communicate(timeout=200)
     assert run.returncode == 0, progress
     assert worker.wait(30) == 0
+
+
+def test_killed_in_a_step_it_leaves_its_steps_and_the_others_their_run(rosetta, tmp_path):
+    out = tmp_path / "run"
+    process = rosetta(
+        *("bench", "--no-proof", "--worker", "numpy,julia", *TINY, "--steps", 3000),
+        *("--test-samples", 10, "--out", out),
+    )
+    recorded = out / "steps.jsonl"
+    assert eventually(lambda: recorded.exists() and b'"julia"' in recorded.read_bytes(), 200)
+    (victim,) = [pid for pid in descendants(process.pid) if "RosettaWorker" in command_line(pid)]
+    os.kill(victim, signal.SIGKILL)
+    _, progress = process.communicate(timeout=200)
+    assert process.returncode == 1, progress
+    rows = {row["worker"]: row for row in json.loads((out / "summary.json").read_text())["rows"]}
+    assert rows["julia"]["status"] == "crashed"
+    assert rows["julia"]["reason"].startswith("was killed by SIGKILL")
+    steps = [step.worker for step in read_steps(out)]
+    assert rows["julia"]["steps"] == steps.count("julia") > 0
+    assert (rows["numpy"]["status"], rows["numpy"]["steps"]) == ("ok", 3006)
+
+
+def descendants(pid):
+    return [child.pid for child in psutil.Process(pid).children(recursive=True)]
 
 
 def test_it_is_the_same_network(rosetta):
