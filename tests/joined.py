@@ -1,4 +1,7 @@
-"""A worker's real process that has joined, and what every worker that is right must then do."""
+"""A worker's real process that has joined, and what every worker that is right must then do.
+
+A worker's own test file inherits from `RightTasks`, and provides the fixture `session`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 import rosetta_reference
+from proofs.small import small
 from rosetta import datasets, tasks
 from rosetta.bench.launch import launch
 from rosetta.coordinator import Deadlines, Router, Session, WorkerFailureError, prepare_batch
@@ -149,3 +153,20 @@ def check_equal(found: Parameters, expected: Parameters) -> None:
     assert list(found) == list(expected)
     for name, values in expected.items():
         np.testing.assert_array_equal(found[name], values, err_msg=name)
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn", "gru"])
+class RightTasks:
+    """On the small network of each task."""
+
+    def test_parameters_come_back_as_they_were_sent(self, session, name):
+        check_that_parameters_come_back(session, small(name))
+
+    def test_predictions_are_the_reference_s(self, session, name):
+        check_predictions(session, small(name))
+
+    def test_training_is_the_reference_s_with_batches_of_any_size(self, session, name):
+        check_training(session, small(name))
+
+    def test_it_is_proved(self, session, name):
+        check_proof(session, small(name))

@@ -32,24 +32,8 @@ def session(knet, tmp_path_factory):
         yield session
 
 
-@pytest.mark.parametrize("name", TASKS)
-def test_parameters_come_back_as_they_were_sent(session, name):
-    joined.check_that_parameters_come_back(session, small(name))
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_predictions_are_the_reference_s(session, name):
-    joined.check_predictions(session, small(name))
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_training_is_the_reference_s_with_batches_of_any_size(session, name):
-    joined.check_training(session, small(name))
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_it_is_proved(session, name):
-    joined.check_proof(session, small(name))
+class TestTasks(joined.RightTasks):
+    """Parameters, predictions, training and proof."""
 
 
 def test_dropout_and_its_seed_are_obeyed(session):
