@@ -30,6 +30,7 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     source.add_argument("--connect", metavar="FILE", help="join a coordinator: connection file")
     source.add_argument("--tape", metavar="FILE", help="run without a coordinator: tape")
     parser.add_argument("--record", metavar="FILE", help="with --tape: write the session to FILE")
+    parser.add_argument("--variant", default="", help="variant of the worker: see worker.toml")
     parser.add_argument("--device", default=None, help="cpu, cuda, cuda:1 (default: as connected)")
     parser.add_argument("--threads", type=int, default=None, help="threads of a step")
     return parser.parse_args(arguments)
@@ -42,7 +43,7 @@ def _join(options: argparse.Namespace) -> int:
     # Before the framework is imported: a coordinator that isn't there should be found out quickly.
     channel = connection.Connection(where["endpoint"], where.get("curve"))
     try:
-        backend, hello = _start(options.folder, device, threads, channel.live)
+        backend, hello = _start(options, device, threads, channel.live)
         hello.update({name: wire.text(where[name]) for name in ("run", "key", "worker")})
         return Session(channel, backend, device, threads).run(hello)
     finally:
@@ -53,18 +54,19 @@ def _replay(options: argparse.Namespace) -> int:
     device, threads = options.device or "cpu", options.threads or _usable_cpus()
     channel = tape.Tape(options.tape, console.show, options.record)
     try:
-        backend, hello = _start(options.folder, device, threads, channel.live)
+        backend, hello = _start(options, device, threads, channel.live)
         hello.update(run="tape", key="", worker=os.path.basename(os.path.abspath(options.folder)))
         return Session(channel, backend, device, threads).run(hello)
     finally:
         channel.close()
 
 
-def _start(folder: str, device: str, threads: int, live: bool) -> Any:
+def _start(options: argparse.Namespace, device: str, threads: int, live: bool) -> Any:
     """(backend, fields of HELLO)."""
-    backend = backends.load(folder)
+    backend = backends.load(options.folder)
+    variant = [options.variant] if options.variant else []
     try:
-        description = backend.start(device, threads)
+        description = backend.start(device, threads, *variant)
     except ValueError as error:
         raise backends.DeviceError(str(error))
     framework = description["framework"]

@@ -3,11 +3,12 @@
 A backend is the file `backend.py` of a worker's folder. It knows its framework and nothing of
 sockets, messages or timing. It has two functions:
 
-`start(device, threads) -> dict`
-    Called once, before any work. Sets the framework up (threads, precision) and returns
-    `framework` ({"name", "version"}), `versions` (name → version), `tasks` (names), `forms`
-    (`adam`, `gru`: see SPEC section 9) and `disclosures` (name → text). Raises ValueError with one
-    sentence for a device that it doesn't have.
+`start(device, threads[, variant]) -> dict`
+    Called once, before any work; with the name of a variant where one was chosen, so a backend
+    without variants (see `worker.toml`) leaves that parameter out. Sets the framework up (threads,
+    precision) and returns `framework` ({"name", "version"}), `versions` (name → version), `tasks`
+    (names), `forms` (`adam`, `gru`: see SPEC section 9) and `disclosures` (name → text). Raises
+    ValueError with one sentence for a device that it doesn't have.
 
 `build(setup, parameters) -> network`
     Builds the network of `setup.task` with the given initial parameters: a dict from canonical name

@@ -65,7 +65,7 @@ def rogue(tmp_path: Path, rogues: list[Worker]) -> Callable[[str], Worker]:
                 version=f"{sys.version_info.major}.{sys.version_info.minor}",
             )
         )
-        rogues.append(workers.read(folder / "worker.toml"))
+        rogues.append(workers.read(folder / "worker.toml")[0])
         return rogues[-1]
 
     return make

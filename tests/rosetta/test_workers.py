@@ -49,15 +49,20 @@ def write(
     return file
 
 
+def only(file: Path) -> workers.Worker:
+    (worker,) = workers.read(file)
+    return worker
+
+
 def test_a_worker_is_what_its_file_says(tmp_path: Path) -> None:
-    worker = workers.read(write(tmp_path, "torch"))
+    worker = only(write(tmp_path, "torch"))
     assert (worker.name, worker.title, worker.tasks) == ("torch", "A framework", ("mlp", "gru"))
     assert worker.folder == tmp_path / "torch"
     assert worker.uv.lock == "requirements.lock"
 
 
 def test_what_may_be_left_out_has_a_default(tmp_path: Path) -> None:
-    worker = workers.read(write(tmp_path, "torch"))
+    worker = only(write(tmp_path, "torch"))
     assert worker.harness is False
     assert worker.uv.framework is None
     assert worker.uv.torch_backend is None
@@ -66,7 +71,7 @@ def test_what_may_be_left_out_has_a_default(tmp_path: Path) -> None:
 
 
 def test_the_commands_are_filled_in(tmp_path: Path) -> None:
-    worker = workers.read(write(tmp_path, "torch"))
+    worker = only(write(tmp_path, "torch"))
     start = ["/e/bin/python", "-m", "rosetta_worker", str(tmp_path / "torch")]
     assert worker.command("/e/bin/python", Path("/c.json")) == [*start, "--connect", "/c.json"]
     assert worker.tape_command(Path("/e/bin/python"), "/t", device="cpu", threads=2) == [
@@ -77,7 +82,7 @@ def test_the_commands_are_filled_in(tmp_path: Path) -> None:
 
 
 def test_a_worker_in_julia(tmp_path: Path) -> None:
-    worker = workers.read(write(tmp_path, "knet", template=JULIA))
+    worker = only(write(tmp_path, "knet", template=JULIA))
     julia = worker.julia
     assert (julia.version, julia.project, julia.package) == ("1.5", "Project.toml", "Knet")
     folder = tmp_path / "knet"
@@ -91,13 +96,13 @@ def test_a_julia_without_packages(tmp_path: Path) -> None:
     file = write(
         tmp_path, "plain", ('project = "Project.toml"\npackage = "Knet"\n', ""), template=JULIA
     )
-    julia = workers.read(file).julia
+    julia = only(file).julia
     assert (julia.project, julia.package, julia.download) == (None, None, None)
 
 
 def test_any_language_can_be_named(tmp_path: Path) -> None:
     file = write(tmp_path, "torch", ('language = "python"', 'language = "r"'))
-    assert workers.read(file).language == "r"
+    assert only(file).language == "r"
 
 
 @pytest.mark.parametrize(

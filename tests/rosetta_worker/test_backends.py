@@ -3,12 +3,12 @@
 import ast
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rosetta import workers
 from rosetta_worker import backends
 
 PY = Path(__file__).parents[2] / "py"
@@ -115,6 +115,30 @@ def test_a_folder_without_a_backend_is_one_line_on_the_terminal(tmp_path):
     assert ran.stderr == f"rosetta worker: no backend.py in {tmp_path}\n"
 
 
+STARTED = """
+def start(device, threads, variant="itself"):
+    raise ValueError("started as " + variant)
+def build(setup, parameters): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "started"),
+    [([], "itself"), (["--variant", ""], "itself"), (["--variant", "compile"], "compile")],
+)
+def test_a_backend_is_told_the_variant_that_was_chosen(tmp_path, options, started):
+    folder, tape = write(tmp_path / "tiny", STARTED), tmp_path / "a.tape"
+    tape.write_bytes(b"ROSETTA TAPE 1\n\0")
+    ran = subprocess.run(
+        [sys.executable, "-m", "rosetta_worker", folder, "--tape", tape, *options],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.stderr == f"rosetta worker: started as {started}\n"
+    assert ran.returncode == 3
+
+
 # --- the folders ----------------------------------------------------------------------------------
 
 
@@ -124,10 +148,9 @@ def test_there_are_workers():
 
 @of_every_worker
 def test_a_worker_has_its_backend_its_words_and_its_lock(folder):
-    worker = tomllib.loads((folder / "worker.toml").read_text(encoding="utf-8"))
-    environment = worker["environment"]
-    for name in ("backend.py", "README.md", environment["requirements"], environment["lock"]):
-        assert (folder / name).read_text(encoding="utf-8").strip(), name
+    for worker in workers.read(folder / "worker.toml"):
+        for name in ("backend.py", "README.md", worker.uv.requirements, worker.uv.lock):
+            assert (folder / name).read_text(encoding="utf-8").strip(), name
 
 
 @of_every_worker
@@ -141,5 +164,9 @@ def test_a_backend_knows_nothing_of_sockets_messages_and_timing(folder):
 def test_a_backend_has_the_two_functions_of_the_contract(folder):
     tree = ast.parse((folder / "backend.py").read_text(encoding="utf-8"))
     functions = {node.name: node.args for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assert [a.arg for a in functions["start"].args] == ["device", "threads"]
+    chosen = any(
+        worker.variant or worker.variants for worker in workers.read(folder / "worker.toml")
+    )
+    variant = ["variant"] if chosen else []
+    assert [a.arg for a in functions["start"].args] == ["device", "threads", *variant]
     assert [a.arg for a in functions["build"].args] == ["setup", "parameters"]

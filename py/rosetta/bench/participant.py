@@ -99,6 +99,7 @@ class Participant:
             proof=self.proof,
             proof_detail=self.proof_detail,
             harness=self.worker.harness,
+            tuned=self.worker.tuned,
             steps=self.steps,
             timed_steps=len(self.step_ns),
             batch_size=batch_size,

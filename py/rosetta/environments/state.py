@@ -40,6 +40,7 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True):
     """The content of ``rosetta.json``."""
 
     worker: str
+    """The environment's name: the worker's, or of the folder whose workers share it."""
     python: str
     lock_sha256: str
     made: str
@@ -77,9 +78,9 @@ def home() -> Path:
 def place(worker: Worker) -> Place:
     folder = home() / "environments"
     return Place(
-        path=folder / worker.name,
-        log=folder / f"{worker.name}.log",
-        lock=folder / f"{worker.name}.lock",
+        path=folder / worker.environment_name,
+        log=folder / f"{worker.environment_name}.log",
+        lock=folder / f"{worker.environment_name}.lock",
     )
 
 
@@ -106,7 +107,7 @@ def lock_digest(worker: Worker) -> str:
 def mark_ready(worker: Worker, digest: str) -> None:
     """Writes the marker: from now on the environment is ready."""
     marker = Marker(
-        worker=worker.name,
+        worker=worker.environment_name,
         python=worker.uv.python,
         lock_sha256=digest,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -171,7 +172,7 @@ def _why_not_ready(worker: Worker, where: Place) -> str | None:
 
 def _first_difference(worker: Worker, where: Place, marker: Marker, digest: str) -> str | None:
     wanted = worker.uv.python
-    if marker.worker != worker.name:
+    if marker.worker != worker.environment_name:
         return f"it is the environment of {marker.worker}"
     if marker.python != wanted:
         return f"made for Python {marker.python}, now {wanted}"

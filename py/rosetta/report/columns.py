@@ -92,7 +92,8 @@ def _is_synthetic(summary: Summary, task: str) -> bool:
 
 
 def _worker(row: Row) -> str:
-    return f"{row.worker} (harness)" if row.harness else row.worker
+    marks = [word for word, marked in (("harness", row.harness), ("tuned", row.tuned)) if marked]
+    return f"{row.worker} ({', '.join(marks)})" if marks else row.worker
 
 
 def _status(row: Row) -> str:

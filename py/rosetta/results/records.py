@@ -54,6 +54,7 @@ class Row(Struct, frozen=True, kw_only=True):
     proof: Proof = "unproved"
     proof_detail: str | None = None
     harness: Annotated[bool, Meta(description="measures the harness; is no framework")] = False
+    tuned: Annotated[bool, Meta(description="more than the framework's own idiom")] = False
     steps: Annotated[int, Meta(ge=0, description="steps that were trained")] = 0
     timed_steps: Annotated[int, Meta(ge=0, description="of these, the ones in the times")] = 0
     batch_size: int = 0

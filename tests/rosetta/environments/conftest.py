@@ -49,7 +49,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Worke
         (folder / "requirements.in").write_text(requirements)
         file = folder / "worker.toml"
         file.write_text(WORKER_TOML.format(python=python, framework=framework))
-        return workers.read(file)
+        return workers.read(file)[0]
 
     return described
 

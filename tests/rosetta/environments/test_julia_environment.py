@@ -46,7 +46,7 @@ def describe(tmp_path: Path) -> Callable[..., Worker]:
             sources = tmp_path / "checkout" / "RosettaWorker" / "src"
             sources.mkdir(parents=True, exist_ok=True)
             (sources / "RosettaWorker.jl").write_text("module RosettaWorker end\n")
-        return workers.read(folder / "worker.toml")
+        return workers.read(folder / "worker.toml")[0]
 
     return described
 

@@ -108,7 +108,7 @@ def test_no_lock_is_made_of_another_build_of_pytorch(
     file = worker.folder / "worker.toml"
     file.write_text(file.read_text() + 'torch_backend = "cpu"\n')
     with pytest.raises(EnvironmentUnavailable, match="can't be reached"):
-        environments.lock(workers.read(file))
+        environments.lock(workers.read(file)[0])
     assert asked == [{"UV_TORCH_BACKEND": "cpu"}]
 
 

@@ -32,7 +32,7 @@ ENSURE = """\
 import sys
 from pathlib import Path
 from rosetta import environments, workers
-environments.ensure(workers.read(Path(sys.argv[1])), lambda line: print(line, flush=True))
+environments.ensure(workers.read(Path(sys.argv[1]))[0], lambda line: print(line, flush=True))
 """
 
 SLOW_BACKEND = """\
@@ -253,7 +253,7 @@ def test_pytorchs_own_index_comes_first_where_nothing_is_configured(
     worker = make(MSGPACK)
     file = worker.folder / "worker.toml"
     file.write_text(file.read_text() + 'torch_backend = "cpu"\n')
-    worker = workers.read(file)
+    worker = workers.read(file)[0]
 
     first, second = attempts.attempts(worker, PipSettings())
     assert first.variables == {"UV_TORCH_BACKEND": "cpu"}

@@ -172,6 +172,12 @@ def test_the_harness_is_marked_and_has_no_ratio(shown: Any) -> None:
     assert not re.search(r"\d\.\d\d", line)
 
 
+def test_a_tuned_variant_is_marked(shown: Any) -> None:
+    text = shown(summary(row("torch:compile"), row("torch:channels_last", tuned=True)))
+    assert "torch:channels_last (tuned)" in text
+    assert "torch:compile (" not in text
+
+
 def test_an_incomplete_run_says_what_is_missing() -> None:
     interrupted = summary(row(), state="interrupted", missing=["cnn", "gru"])
     assert "interrupted: cnn, gru not finished" in notes(interrupted)
