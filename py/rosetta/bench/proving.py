@@ -60,11 +60,9 @@ def prove_workers(
 
 def _unavailable(workers: Sequence[Worker]) -> Iterator[tuple[str, str]]:
     """The workers whose environment can't be made, and why."""
-    for worker in workers:
-        try:
-            environments.ensure(worker)
-        except EnvironmentUnavailable as error:
-            yield worker.name, str(error)
+    for name, made in environments.ensure_all(workers).items():
+        if isinstance(made, EnvironmentUnavailable):
+            yield name, str(made)
 
 
 def _outcome(

@@ -77,15 +77,16 @@ class _Run:
         return self._write("complete", left)
 
     def _make_environments(self) -> None:
-        for worker in self._plan.workers:
-            if worker.name in self._plan.joining:
-                continue
-            try:
-                environments.ensure(worker, self._context.reporter.note)
+        reporter = self._context.reporter
+        started = [w for w in self._plan.workers if w.name not in self._plan.joining]
+        made = environments.ensure_all(started, reporter.note)
+        for worker in started:
+            result = made[worker.name]
+            if isinstance(result, EnvironmentUnavailable):
+                self._context.unavailable[worker.name] = str(result)
+                reporter.note(f"{worker.name} is skipped: {result}")
+            else:
                 record.add_environment(self._record, worker)
-            except EnvironmentUnavailable as error:
-                self._context.unavailable[worker.name] = str(error)
-                self._context.reporter.note(f"{worker.name} is skipped: {error}")
 
     def _run_task(self, task: TaskPlan) -> None:
         task_run = TaskRun(self._context, task)

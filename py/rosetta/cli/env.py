@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -26,53 +25,54 @@ def create(names: Names = None) -> int:
     environment could not be made; without names, what isn't Rosetta's to make may be missing.
     """
     named = bool(options.split(names))
-
-    def make(worker: Worker) -> None:
-        try:
-            console = Console(stderr=True)
-            state = environments.ensure(worker, options.say, console, install_packages=named)
-        except EnvironmentUnavailable as error:
-            if named or not _may_be_missing(worker, error):
-                raise
-            options.say(f"{worker.name}: left out: {error}")
+    chosen = _chosen(names)
+    console = Console(stderr=True)
+    made = environments.ensure_all(chosen, options.say, console, install_packages=named)
+    failed = 0
+    for worker in chosen:
+        result = made[worker.name]
+        if not isinstance(result, EnvironmentUnavailable):
+            options.say(f"{worker.name}: ready at {result.path}")
+        elif named or not _may_be_missing(worker, result):
+            options.say(f"{worker.name}: {result}")
+            failed += 1
         else:
-            options.say(f"{worker.name}: ready at {state.path}")
-
-    return _each(_chosen(names), make)
+            options.say(f"{worker.name}: left out: {result}")
+    return 1 if failed else 0
 
 
 @app.command()
 def lock(names: Annotated[list[str], typer.Argument(help="Workers")]) -> int:
     """Pin the newest packages that fit a worker's requirements; rewrites its lock."""
-    return _each(_chosen(names), lambda worker: environments.lock(worker, options.say))
+    failed = 0
+    for worker in _chosen(names):
+        try:
+            environments.lock(worker, options.say)
+        except EnvironmentUnavailable as error:
+            options.say(f"{worker.name}: {error}")
+            failed += 1
+    return 1 if failed else 0
 
 
 @app.command()
 def size(names: Names = None) -> int:
     """Print the disk space that each environment takes; a Julia that isn't Rosetta's counts 0."""
-    for worker in _chosen(names):
-        print(f"{worker.name:<14} {environments.size(worker) / 2**20:8,.0f} MB")
+    for worker in _each_environment(names):
+        print(f"{worker.environment_name:<20} {environments.size(worker) / 2**20:8,.0f} MB")
     return 0
 
 
 @app.command()
 def clean(names: Names = None) -> int:
     """Remove environments; they are made again when they are needed."""
-    for worker in _chosen(names):
+    for worker in _each_environment(names):
         environments.remove(worker)
     return 0
 
 
-def _each(chosen: list[Worker], do: Callable[[Worker], None]) -> int:
-    """Exit code 1 when it could not be done for one of them; the others are done all the same."""
-    failed = 0
-    for worker in chosen:
-        try:
-            do(worker)
-        except EnvironmentUnavailable as error:
-            options.say(f"{worker.name}: {error}")
-            failed += 1
-    return 1 if failed else 0
+def _each_environment(names: list[str] | None) -> list[Worker]:
+    """One worker of each environment."""
+    return list({worker.environment_name: worker for worker in _chosen(names)}.values())
 
 
 def _may_be_missing(worker: Worker, error: EnvironmentUnavailable) -> bool:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+_children: set[subprocess.Popen[Any]] = set()
+_ending = threading.Event()
+"""Set while what other threads have started is being ended."""
 
 _LEAKING = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "__PYVENV_LAUNCHER__")
 
@@ -99,20 +104,53 @@ def is_out_of_space(output: str) -> bool:
 
 
 @contextmanager
+def ended_together() -> Iterator[None]:
+    """Where several threads run programs: what `end_all` has ended may begin again afterwards."""
+    try:
+        yield
+    finally:
+        _ending.clear()
+
+
+def end_all() -> None:
+    """Ends every program that runs; the threads that wait for them are interrupted.
+
+    Only a process's main thread hears of Ctrl-C.
+    """
+    _ending.set()
+    for child in list(_children):
+        _kill(child)
+
+
+@contextmanager
 def _ended_with_us(child: subprocess.Popen[Any]) -> Iterator[None]:
     """Ends `child` when we are interrupted.
 
     An orphan would hold the lock, and nobody could make this environment again.
     """
+    _children.add(child)
     try:
+        _interrupt_if_ending()
         yield
+        _interrupt_if_ending()
     except BaseException:
         _end(child)
         raise
+    finally:
+        _children.discard(child)
+
+
+def _interrupt_if_ending() -> None:
+    if _ending.is_set():
+        raise KeyboardInterrupt
 
 
 def _end(child: subprocess.Popen[Any]) -> None:
     """Ends `child` and whatever it has started."""
+    _kill(child)
+    child.wait()
+
+
+def _kill(child: subprocess.Popen[Any]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    child.wait()

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from rosetta import environments, workers
+from rosetta import workers
 from rosetta.cli import env
-from rosetta.environments import EnvironmentStatus, EnvironmentUnavailable, NotInstalled
+from rosetta.environments import EnvironmentStatus, EnvironmentUnavailable, NotInstalled, kinds
 from rosetta.workers import Worker
 
 
@@ -40,7 +40,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(workers, "catalogue", lambda: both)
     monkeypatch.setattr(workers, "get", both.__getitem__)
     machine = Machine()
-    monkeypatch.setattr(environments, "ensure", machine.ensure)
+    monkeypatch.setattr(kinds, "ensure", machine.ensure)
     return machine
 
 

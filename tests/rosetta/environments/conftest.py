@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import os
 import shutil
 import sys
+import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -90,6 +92,63 @@ def put_wheel(wheels: Path) -> Callable[..., None]:
                 wheel.writestr(file, text)
 
     return put
+
+
+SLOW_BACKEND = """\
+import pathlib, time, zipfile
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    pathlib.Path({started!r}).touch()
+    while not pathlib.Path({gate!r}).exists():
+        time.sleep(0.02)
+    name = "{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(pathlib.Path(wheel_directory, name), "w") as wheel:
+        wheel.writestr("{name}.py", "")
+        for file, text in {wheel!r}.items():
+            wheel.writestr("{name}-1.0.dist-info/" + file, text)
+    return name
+"""
+
+
+@pytest.fixture
+def put_slow(
+    tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], None]]:
+    """Puts ``NAME==1.0`` among the wheels: its building waits until the file ``gate`` exists.
+
+    That it has begun is told by the file ``NAME.started``.
+    """
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+
+    def put(name: str) -> None:
+        metadata = f"Name: {name}\nVersion: 1.0\n"
+        wheel = {
+            "METADATA": "Metadata-Version: 2.1\n" + metadata,
+            "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            "RECORD": "",
+        }
+        begun, gate = str(tmp_path / f"{name}.started"), str(tmp_path / "gate")
+        files = {
+            "backend.py": SLOW_BACKEND.format(name=name, started=begun, gate=gate, wheel=wheel),
+            "PKG-INFO": "Metadata-Version: 2.2\n" + metadata,
+            "pyproject.toml": f'[project]\nname = "{name}"\nversion = "1.0"\n'
+            '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+        }
+        with tarfile.open(wheels / f"{name}-1.0.tar.gz", "w:gz") as archive:
+            for file, text in files.items():
+                entry = tarfile.TarInfo(f"{name}-1.0/{file}")
+                entry.size = len(text.encode())
+                archive.addfile(entry, io.BytesIO(text.encode()))
+
+    yield put
+    (tmp_path / "gate").touch()  # whatever is still building ends
+
+
+@pytest.fixture
+def gate(tmp_path: Path, put_slow: Callable[[str], None]) -> Path:
+    """What the building of ``slow==1.0`` waits for."""
+    put_slow("slow")
+    return tmp_path / "gate"
 
 
 FAKE_JULIA = """\

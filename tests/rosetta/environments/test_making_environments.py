@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
-import tarfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -22,6 +20,7 @@ from rosetta import environments, workers
 from rosetta.environments import EnvironmentUnavailable, attempts
 from rosetta.environments.pip_settings import PipSettings
 from rosetta.workers import Worker
+from waiting import until_there
 
 RUNNING = "{}.{}".format(*sys.version_info[:2])
 MSGPACK = "msgpack==1.1.0\n"
@@ -35,49 +34,6 @@ from rosetta import environments, workers
 environments.ensure(workers.read(Path(sys.argv[1]))[0], lambda line: print(line, flush=True))
 """
 
-SLOW_BACKEND = """\
-import pathlib, time, zipfile
-
-def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    pathlib.Path({started!r}).touch()
-    while not pathlib.Path({gate!r}).exists():
-        time.sleep(0.02)
-    name = "slow-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(pathlib.Path(wheel_directory, name), "w") as wheel:
-        wheel.writestr("slow.py", "")
-        for file, text in {wheel!r}.items():
-            wheel.writestr("slow-1.0.dist-info/" + file, text)
-    return name
-"""
-SLOW_WHEEL = {
-    "METADATA": "Metadata-Version: 2.1\nName: slow\nVersion: 1.0\n",
-    "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    "RECORD": "",
-}
-
-
-@pytest.fixture
-def gate(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Puts ``slow==1.0`` among the wheels: its building waits until this file exists."""
-    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
-    gate = tmp_path / "gate"
-    backend = SLOW_BACKEND.format(
-        started=str(tmp_path / "started"), gate=str(gate), wheel=SLOW_WHEEL
-    )
-    project = (
-        '[project]\nname = "slow"\nversion = "1.0"\n'
-        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-    )
-    files = {"pyproject.toml": project, "backend.py": backend}
-    files["PKG-INFO"] = "Metadata-Version: 2.2\nName: slow\nVersion: 1.0\n"
-    with tarfile.open(wheels / "slow-1.0.tar.gz", "w:gz") as archive:
-        for name, text in files.items():
-            entry = tarfile.TarInfo(f"slow-1.0/{name}")
-            entry.size = len(text.encode())
-            archive.addfile(entry, io.BytesIO(text.encode()))
-    yield gate
-    gate.touch()  # whatever is still building ends
-
 
 def started(worker: Worker) -> subprocess.Popen[str]:
     """Another process, in a group of its own, that ensures the environment of `worker`."""
@@ -88,13 +44,6 @@ def started(worker: Worker) -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,
     )
-
-
-def wait_for(file: Path) -> None:
-    deadline = time.monotonic() + 20
-    while not file.exists():
-        assert time.monotonic() < deadline, f"{file.name} did not appear"
-        time.sleep(0.01)
 
 
 def imported(python: Path | None, code: str) -> str:
@@ -271,7 +220,7 @@ def test_a_maker_that_is_killed_leaves_nothing_that_looks_ready(
 ) -> None:
     worker = make("slow==1.0\n", framework="slow")
     maker = started(worker)
-    wait_for(tmp_path / "started")
+    until_there(tmp_path / "slow.started")
     maker.kill()
     maker.communicate()
     assert environments.status(worker).reason == "its making was cut short"
@@ -292,7 +241,7 @@ def test_a_maker_that_is_killed_leaves_nothing_that_looks_ready(
 def test_an_interrupt_leaves_nothing_behind(make: Make, tmp_path: Path, gate: Path) -> None:
     worker = make("slow==1.0\n", framework="slow")
     maker = started(worker)
-    wait_for(tmp_path / "started")
+    until_there(tmp_path / "slow.started")
     os.killpg(maker.pid, signal.SIGINT)
     output, _ = maker.communicate(timeout=20)
     assert maker.returncode != 0
@@ -305,7 +254,7 @@ def test_an_interrupt_leaves_nothing_behind(make: Make, tmp_path: Path, gate: Pa
 def test_two_processes_make_it_once(make: Make, tmp_path: Path, gate: Path) -> None:
     worker = make("slow==1.0\n", framework="slow")
     first = started(worker)
-    wait_for(tmp_path / "started")
+    until_there(tmp_path / "slow.started")
     second = started(worker)
     assert second.stdout is not None
     assert "another process" in second.stdout.readline()
