@@ -101,6 +101,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     pathlib.Path({started!r}).touch()
     while not pathlib.Path({gate!r}).exists():
         time.sleep(0.02)
+    {then}
     name = "{name}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(pathlib.Path(wheel_directory, name), "w") as wheel:
         wheel.writestr("{name}.py", "")
@@ -113,14 +114,14 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 @pytest.fixture
 def put_slow(
     tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[str], None]]:
+) -> Iterator[Callable[..., None]]:
     """Puts ``NAME==1.0`` among the wheels: its building waits until the file ``gate`` exists.
 
-    That it has begun is told by the file ``NAME.started``.
+    That it has begun is told by the file ``NAME.started``; after the wait `then` is executed.
     """
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
 
-    def put(name: str) -> None:
+    def put(name: str, then: str = "pass") -> None:
         metadata = f"Name: {name}\nVersion: 1.0\n"
         wheel = {
             "METADATA": "Metadata-Version: 2.1\n" + metadata,
@@ -129,7 +130,9 @@ def put_slow(
         }
         begun, gate = str(tmp_path / f"{name}.started"), str(tmp_path / "gate")
         files = {
-            "backend.py": SLOW_BACKEND.format(name=name, started=begun, gate=gate, wheel=wheel),
+            "backend.py": SLOW_BACKEND.format(
+                name=name, started=begun, gate=gate, wheel=wheel, then=then
+            ),
             "PKG-INFO": "Metadata-Version: 2.2\n" + metadata,
             "pyproject.toml": f'[project]\nname = "{name}"\nversion = "1.0"\n'
             '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
