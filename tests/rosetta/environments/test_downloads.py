@@ -38,6 +38,8 @@ def fetched(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[s
             self.send_response(200)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
+            # Indexes say that a file never changes; what says nothing may not be kept.
+            self.send_header("Cache-Control", "max-age=31536000, immutable")
             self.end_headers()
             if self.command == "GET":
                 self.wfile.write(content)
