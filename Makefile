@@ -1,5 +1,6 @@
 # make bench   every environment it needs, then mlp, cnn and gru on every framework
-# make test    everything it needs, the linters, then every test
+# make test    everything it needs, the linters, then every test of the core and of a few workers
+# make test WORKERS=all    the tests of every worker too
 # make worker WORKER=torch [TASK=cnn]    one worker alone, from a tape
 #
 # Choices: WORKERS=torch,numpy TASKS=cnn DATA=synthetic DEVICE=cuda THREADS=1, and ARGS="..." for
@@ -39,10 +40,15 @@ worker: $(VENV)/ready ## run one worker alone: WORKER=torch TASK=mlp ARGS=
 rosetta: $(VENV)/ready ## run any command: ARGS="doctor"
 	@$(BIN)/rosetta $(ARGS)
 
+# What every machine tests; the other frameworks take gigabytes.
+CORE := numpy,null,torch,julia
+comma := ,
+TESTED := $(CORE)$(if $(WORKERS),$(comma)$(WORKERS))
+
 .PHONY: test
-test: $(VENV)/ready-dev lint ## run the linters and every test: ARGS="-k protocol"
-	@$(BIN)/rosetta env create
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/ready-dev lint ## run the linters and the tests: WORKERS=all ARGS="-k protocol"
+	@$(BIN)/rosetta env create --where-possible $(if $(filter all,$(WORKERS)),,$(TESTED))
+	@ROSETTA_TEST_WORKERS=$(TESTED) $(BIN)/python -m pytest $(ARGS)
 
 .PHONY: lint
 lint: $(VENV)/ready-dev ## check style and types

@@ -1,6 +1,7 @@
 """A worker's real process that has joined, and what every worker that is right must then do.
 
-A worker's own test file inherits from `RightTasks`, and provides the fixture `session`.
+A worker's own test file inherits from `RightTasks` and `RightWorker`, and provides the fixture
+`session`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import psutil
 import pytest
 from numpy.typing import NDArray
 
 import rosetta_reference
 from proofs.small import small
-from rosetta import datasets, tasks
+from rosetta import datasets, tasks, workers
 from rosetta.bench.launch import launch
 from rosetta.coordinator import Deadlines, Router, Session, WorkerFailureError, prepare_batch
 from rosetta.datasets import Split
@@ -133,6 +135,28 @@ def check_unknown_task(session: Session, task: Task) -> None:
     check_that_parameters_come_back(session, task)
 
 
+IDLE_S = 5.0
+
+
+def check_sleep(session: Session, task: Task) -> None:
+    """All workers are alive while one computes: between batches it takes under 1 % of a core."""
+    data = datasets.load("synthetic", task=task.to_wire()).train
+    with set_up(session, task):
+        train(session, data, [slice(0, 64)] * 3, [None] * 3)
+        assert session.process is not None
+        time.sleep(0.5)  # what the step has left behind may be put away
+        before = _processor_time(session.process.pid)
+        time.sleep(IDLE_S)
+        assert _processor_time(session.process.pid) - before < 0.01 * IDLE_S
+
+
+def _processor_time(pid: int) -> float:
+    """Seconds that a process and all that it has started have computed."""
+    process = psutil.Process(pid)
+    times = [one.cpu_times() for one in (process, *process.children(recursive=True))]
+    return sum(one.user + one.system for one in times)
+
+
 def train(
     session: Session, data: Split, rows: list[slice], rates: list[float | None]
 ) -> list[float]:
@@ -170,3 +194,25 @@ class RightTasks:
 
     def test_it_is_proved(self, session, name):
         check_proof(session, small(name))
+
+
+class RightWorker:
+    """What isn't about one task."""
+
+    def test_dropout_and_its_seed_are_obeyed(self, session):
+        check_dropout(session, small("cnn"))
+
+    def test_an_unknown_task_is_refused(self, session):
+        check_unknown_task(session, small("mlp"))
+
+    def test_it_sleeps_between_batches(self, session):
+        check_sleep(session, small("cnn"))
+
+    @pytest.mark.parametrize("device", ["cuda:99", "tpu"])
+    def test_a_device_that_is_not_there_skips_the_worker(self, session, device, tmp_path):
+        with (
+            pytest.raises(WorkerFailureError, match=device) as caught,
+            joined(workers.get(session.name), tmp_path, device=device),
+        ):
+            pass
+        assert caught.value.status == "skipped"

@@ -7,10 +7,8 @@ import subprocess
 import pytest
 
 import joined
-from proofs.small import small
 from rosetta import environments, workers
 from rosetta.bench import conditions
-from rosetta.coordinator import WorkerFailureError
 from rosetta.environments import EnvironmentUnavailable
 
 TASKS = ["mlp", "cnn", "gru"]
@@ -50,12 +48,8 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
-def test_dropout_and_its_seed_are_obeyed(session):
-    joined.check_dropout(session, small("cnn"))
-
-
-def test_an_unknown_task_is_refused(session):
-    joined.check_unknown_task(session, small("mlp"))
+class TestWorker(joined.RightWorker):
+    """Dropout, sleep, what it refuses."""
 
 
 def test_it_says_what_computes(session, julia):
@@ -66,13 +60,3 @@ def test_it_says_what_computes(session, julia):
     assert hello.forms == {"adam": "torch", "momentum": "outside", "gru": "cudnn"}
     assert hello.disclosures["precision"] == "float32"
     assert hello.disclosures["julia_threads"].startswith("1 of ")
-
-
-@pytest.mark.parametrize("device", ["cuda:99", "tpu"])
-def test_a_device_that_is_not_there_skips_the_worker(julia, device, tmp_path):
-    with (
-        pytest.raises(WorkerFailureError, match=f'device "{device}" is not available') as caught,
-        joined.joined(WORKER, tmp_path, device=device),
-    ):
-        pass
-    assert caught.value.status == "skipped"

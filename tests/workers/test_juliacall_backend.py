@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import joined
-from proofs.small import small
-from rosetta import environments, workers
+from rosetta import workers
 from rosetta.coordinator import WorkerFailureError
+from tested_workers import needed
 
 ROOT = Path(__file__).parents[2]
 WORKER = workers.get("juliacall")
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.timeout(900)  # Julia compiles PythonCall when it is fi
 
 @pytest.fixture(scope="module")
 def environment():
-    return environments.ensure(WORKER)
+    return needed(WORKER)
 
 
 @pytest.fixture
@@ -203,14 +203,5 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
-def test_an_unknown_task_is_refused(session):
-    joined.check_unknown_task(session, small("mlp"))
-
-
-def test_a_device_that_is_not_there_skips_the_worker(session, tmp_path):
-    with (
-        pytest.raises(WorkerFailureError, match="cuda:99") as caught,
-        joined.joined(WORKER, tmp_path, device="cuda:99"),
-    ):
-        pass
-    assert caught.value.status == "skipped"
+class TestWorker(joined.RightWorker):
+    """Dropout, sleep, what it refuses."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 import joined
-from proofs.small import small
-from rosetta import environments, workers
-from rosetta.coordinator import WorkerFailureError
-from rosetta.environments import EnvironmentUnavailable
+from rosetta import workers
+from tested_workers import needed
 
 TASKS = ["mlp", "cnn", "gru"]
 WORKER = workers.get("knet")
@@ -19,10 +17,7 @@ pytestmark = pytest.mark.timeout(900)  # Julia compiles Knet when it is first lo
 @pytest.fixture(scope="module", autouse=True)
 def knet():
     """Without Knet these tests say that they were skipped."""
-    try:
-        return environments.ensure(WORKER)
-    except EnvironmentUnavailable as error:
-        pytest.skip(str(error))
+    return needed(WORKER)
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +31,8 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
-def test_dropout_and_its_seed_are_obeyed(session):
-    joined.check_dropout(session, small("cnn"))
-
-
-def test_an_unknown_task_is_refused(session):
-    joined.check_unknown_task(session, small("mlp"))
+class TestWorker(joined.RightWorker):
+    """Dropout, sleep, what it refuses."""
 
 
 def test_it_says_what_computes(session, knet):
@@ -51,13 +42,3 @@ def test_it_says_what_computes(session, knet):
     assert hello.tasks == TASKS
     assert hello.forms == {"adam": "torch", "momentum": "inside", "gru": "cudnn"}
     assert hello.disclosures["precision"] == "float32"
-
-
-@pytest.mark.parametrize("device", ["cuda:99", "tpu"])
-def test_a_device_that_is_not_there_skips_the_worker(knet, device, tmp_path):
-    with (
-        pytest.raises(WorkerFailureError, match=f'device "{device}" is not available') as caught,
-        joined.joined(WORKER, tmp_path, device=device),
-    ):
-        pass
-    assert caught.value.status == "skipped"

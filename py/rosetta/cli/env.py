@@ -18,13 +18,21 @@ Names = Annotated[list[str] | None, typer.Argument(help="Workers [all]")]
 
 
 @app.command()
-def create(names: Names = None) -> int:
-    """Make the environments that are missing or out of date.
+def create(
+    names: Names = None,
+    where_possible: Annotated[
+        bool,
+        typer.Option(
+            "--where-possible", help="Named or not, what isn't Rosetta's to make may lack"
+        ),
+    ] = False,
+) -> int:
+    """Make the environments that are missing or out of date, several at a time.
 
     Packages for Julia are installed only for workers that are named. Exit code 1 when an
     environment could not be made; without names, what isn't Rosetta's to make may be missing.
     """
-    named = bool(options.split(names))
+    named = bool(options.split(names)) and not where_possible
     chosen = _chosen(names)
     console = Console(stderr=True)
     made = environments.ensure_all(chosen, options.say, console, install_packages=named)

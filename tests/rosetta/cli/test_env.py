@@ -76,6 +76,12 @@ def test_what_may_be_left_out_of_all(
     assert f"{worker}: {'' if code else 'left out: '}{error}" in said
 
 
+def test_what_is_named_may_be_left_out_where_that_is_said(machine: Machine) -> None:
+    machine.errors["torch"] = NotInstalled("no Julia")
+    assert env.create(["numpy,torch"], where_possible=True) == 0
+    assert machine.asked == {"numpy": False, "torch": False}
+
+
 @pytest.mark.parametrize("error", [EnvironmentUnavailable("no network"), NotInstalled("no Julia")])
 def test_nothing_that_is_named_may_be_left_out(
     machine: Machine, error: EnvironmentUnavailable
