@@ -10,7 +10,8 @@ import pytest
 
 from rosetta import doctor, machine
 from rosetta.doctor import Finding, hardware, software
-from rosetta.environments import debian_julia, find_julia, pip_settings
+from rosetta.environments.julia import debian_julia, find_julia
+from rosetta.environments.python import pip_settings
 
 
 def only(findings: Iterable[Finding]) -> Finding:

@@ -14,7 +14,7 @@ import pytest
 
 from rosetta import datasets, environments, tasks
 from rosetta.bench.tape import make_tape
-from rosetta.environments import interpreters, pip_settings, uv
+from rosetta.environments.python import interpreters, pip_settings, uv
 from rosetta.protocol import decode
 from rosetta.protocol.messages import FROM_WORKER, Bye, Ended, Hello, Ready, Result
 from rosetta.protocol.tape import read_tape

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rosetta.environments import find_julia
+from rosetta.environments.julia import find_julia
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "get-julia-from-debian"
 NAME = "get-julia-from-debian: "

@@ -9,14 +9,9 @@ from pathlib import Path
 
 from rosetta import machine
 from rosetta.doctor.finding import Finding
-from rosetta.environments import (
-    debian_julia,
-    find_julia,
-    interpreters,
-    julia_environment,
-    pip_settings,
-    uv,
-)
+from rosetta.environments.julia import debian_julia, find_julia
+from rosetta.environments.julia import environment as julia_environment
+from rosetta.environments.python import interpreters, pip_settings, uv
 from rosetta.errors import UserError
 from rosetta.workers import JuliaEnvironment, UvEnvironment, catalogue
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from rosetta.environments import julia_environment, locking, state, uv_environment
+from rosetta.environments import state
 from rosetta.environments.exclusive import Report
+from rosetta.environments.julia import environment as julia_environment
+from rosetta.environments.python import environment as uv_environment
+from rosetta.environments.python import locking
 from rosetta.environments.state import EnvironmentStatus
 from rosetta.workers import JuliaEnvironment, Worker
 

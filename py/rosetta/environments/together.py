@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from rich.console import Console
 
-from rosetta.environments import kinds, programs, uv
+from rosetta.environments import kinds, programs
 from rosetta.environments.errors import EnvironmentUnavailable
 from rosetta.environments.exclusive import Report, spinner
+from rosetta.environments.python import uv
 from rosetta.environments.state import EnvironmentStatus
 from rosetta.workers import JuliaEnvironment, Worker
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rosetta.environments import find_julia
+from rosetta.environments.julia import find_julia
 
 PutJulia = Callable[..., Path]
 pytestmark = pytest.mark.usefixtures("no_julia")

@@ -13,9 +13,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rosetta.environments import attempts, programs, uv
+from rosetta.environments import programs
 from rosetta.environments.errors import EnvironmentUnavailable
 from rosetta.environments.exclusive import Report
+from rosetta.environments.python import attempts, uv
 from rosetta.workers import Worker
 
 _LIMIT_S = 600.0

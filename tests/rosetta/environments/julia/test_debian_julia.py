@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 
 from rosetta import environments, workers
-from rosetta.environments import EnvironmentUnavailable, NotInstalled, debian_julia, find_julia
+from rosetta.environments import EnvironmentUnavailable, NotInstalled
+from rosetta.environments.julia import debian_julia, find_julia
 
 PutJulia = Callable[..., Path]
 
 MAKE = """\
 import sys
 from pathlib import Path
-from rosetta.environments import debian_julia
+from rosetta.environments.julia import debian_julia
 debian_julia.SCRIPT = Path(sys.argv[1])
 debian_julia.make("1.5", lambda line: print(line, flush=True), None)
 """

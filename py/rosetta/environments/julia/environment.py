@@ -15,11 +15,12 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from rosetta.environments import debian_julia, find_julia, julia_packages, programs, state
+from rosetta.environments import programs, state
 from rosetta.environments.errors import EnvironmentUnavailable, NotInstalled
 from rosetta.environments.exclusive import Report, alone, disk_errors, spinner
-from rosetta.environments.find_julia import Julia
-from rosetta.environments.julia_packages import Package
+from rosetta.environments.julia import debian_julia, find_julia, julia_packages
+from rosetta.environments.julia.find_julia import Julia
+from rosetta.environments.julia.julia_packages import Package
 from rosetta.environments.state import EnvironmentStatus
 from rosetta.workers import Worker
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rosetta.environments import pip_settings
-from rosetta.environments.pip_settings import PipSettings
+from rosetta.environments.python import pip_settings
+from rosetta.environments.python.pip_settings import PipSettings
 
 
 def configured(tmp_path: Path, text: str, **variables: str) -> PipSettings:

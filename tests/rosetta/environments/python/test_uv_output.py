@@ -3,7 +3,7 @@
 import pytest
 
 from rosetta.environments import clean_environment
-from rosetta.environments.uv import telling_line
+from rosetta.environments.python.uv import telling_line
 
 UNSOLVABLE = """\
 Using Python 3.11.7 environment at: a

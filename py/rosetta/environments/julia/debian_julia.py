@@ -10,8 +10,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rosetta.environments import find_julia, programs, state
+from rosetta.environments import programs, state
 from rosetta.environments.exclusive import Report, alone, spinner
+from rosetta.environments.julia import find_julia
 from rosetta.errors import one_line
 from rosetta.workers import CHECKOUT
 

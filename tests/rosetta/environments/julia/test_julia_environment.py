@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from rosetta import environments, workers
-from rosetta.environments import EnvironmentUnavailable, NotInstalled, find_julia
+from rosetta.environments import EnvironmentUnavailable, NotInstalled
+from rosetta.environments.julia import find_julia
 from rosetta.workers import Worker
 
 PutJulia = Callable[..., Path]

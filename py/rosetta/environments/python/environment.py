@@ -14,9 +14,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rosetta.environments import attempts, interpreters, programs, state, uv
+from rosetta.environments import programs, state
 from rosetta.environments.errors import EnvironmentUnavailable
 from rosetta.environments.exclusive import Report, alone, disk_errors, spinner
+from rosetta.environments.python import attempts, interpreters, uv
 from rosetta.environments.state import EnvironmentStatus, Place
 from rosetta.workers import Worker
 

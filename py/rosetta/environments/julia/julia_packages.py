@@ -12,7 +12,7 @@ from typing import Any
 
 from rosetta.environments import programs
 from rosetta.environments.errors import EnvironmentUnavailable, NotInstalled
-from rosetta.environments.find_julia import Julia
+from rosetta.environments.julia.find_julia import Julia
 from rosetta.errors import one_line
 from rosetta.workers import CHECKOUT, Worker
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from uv import find_uv_bin
 
 from rosetta.environments import programs
-from rosetta.environments.pip_settings import redacted
 from rosetta.environments.programs import Ran
+from rosetta.environments.python.pip_settings import redacted
 from rosetta.errors import UserError
 
 QUIETLY = {"UV_NO_PROGRESS": "1"}

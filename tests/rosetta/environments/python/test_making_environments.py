@@ -17,8 +17,9 @@ import psutil
 import pytest
 
 from rosetta import environments, workers
-from rosetta.environments import EnvironmentUnavailable, attempts
-from rosetta.environments.pip_settings import PipSettings
+from rosetta.environments import EnvironmentUnavailable
+from rosetta.environments.python import attempts
+from rosetta.environments.python.pip_settings import PipSettings
 from rosetta.workers import Worker
 from waiting import until_there
 

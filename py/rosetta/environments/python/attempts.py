@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rosetta.environments import pip_settings, programs, uv
+from rosetta.environments import programs
 from rosetta.environments.exclusive import Report
-from rosetta.environments.pip_settings import PipSettings
+from rosetta.environments.python import pip_settings, uv
+from rosetta.environments.python.pip_settings import PipSettings
 from rosetta.workers import Worker
 
 Run = Callable[[Mapping[str, str], Sequence[str]], programs.Ran]

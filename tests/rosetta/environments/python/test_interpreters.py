@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rosetta.environments import EnvironmentUnavailable, interpreters
+from rosetta.environments import EnvironmentUnavailable
+from rosetta.environments.python import interpreters
 
 RUNNING = "{}.{}".format(*sys.version_info[:2])
 BROKEN_SHIM = "#!/bin/sh\necho 'pyenv: python9.9: command not found' >&2\nexit 127\n"

@@ -10,8 +10,9 @@ import pytest
 
 from rosetta import environments, workers
 from rosetta.cli import env
-from rosetta.environments import EnvironmentUnavailable, attempts, pip_settings, uv
-from rosetta.environments.pip_settings import PipSettings
+from rosetta.environments import EnvironmentUnavailable
+from rosetta.environments.python import attempts, pip_settings, uv
+from rosetta.environments.python.pip_settings import PipSettings
 from rosetta.workers import Worker
 
 Make = Callable[..., Worker]

@@ -14,8 +14,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rosetta.environments import programs, uv
+from rosetta.environments import programs
 from rosetta.environments.errors import EnvironmentUnavailable
+from rosetta.environments.python import uv
 
 _PROBE_LIMIT_S = 10.0
 _FETCH_LIMIT_S = 180.0

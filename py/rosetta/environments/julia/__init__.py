@@ -1,0 +1,1 @@
+"""Environments of workers in Julia: a Julia, and packages for it."""

@@ -1,0 +1,1 @@
+"""Environments that uv makes from a worker's lock."""
