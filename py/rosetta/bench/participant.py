@@ -124,7 +124,9 @@ class Participant:
         )
 
 
-def step_record(task: str, worker: str, result: Result, *, block: int, phase: Phase) -> Step:
+def step_record(
+    task: str, worker: str, result: Result, *, block: int, phase: Phase, attempt: int = 1
+) -> Step:
     """A RESULT as one line of `steps.jsonl`."""
     return Step(
         task=task,
@@ -132,6 +134,7 @@ def step_record(task: str, worker: str, result: Result, *, block: int, phase: Ph
         step=result.step,
         phase=phase,
         block=block,
+        attempt=attempt,
         loss=result.loss if math.isfinite(result.loss) else None,
         wait_ns=result.wait_ns,
         copy_ns=result.copy_ns,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rosetta.bench.resume import Earlier
 from rosetta.coordinator import Deadlines, Plane
 from rosetta.datasets import Dataset
 from rosetta.errors import UserError
@@ -65,6 +66,8 @@ class Plan:
     """Prove each worker before it is timed."""
     allow_unproved: bool = False
     """Time a worker although it isn't the same network; its row is marked."""
+    earlier: Earlier | None = None
+    """The attempts that this one goes on with."""
     warnings: Sequence[str] = ()
     """What is said when the run begins, and beside its tables."""
     notes: Sequence[str] = ()

@@ -16,6 +16,7 @@ from rosetta.bench.interrupts import orderly
 from rosetta.bench.plan import Plan, TaskPlan
 from rosetta.bench.progress import Reporter
 from rosetta.bench.ratios import why_no_ratios, with_ratios
+from rosetta.bench.resume import Earlier, continued
 from rosetta.bench.task_run import TaskRun
 from rosetta.coordinator import Router, SharedMemory
 from rosetta.environments import EnvironmentUnavailable
@@ -34,7 +35,7 @@ def run(plan: Plan, reporter: Reporter) -> Summary:
     shared = SharedMemory.where_possible() if plan.plane == "shm" else None
     scratch = Path(tempfile.mkdtemp(prefix="rosetta-run-"))
     try:
-        with RunDirectory(plan.out) as directory:
+        with RunDirectory(plan.out, resume=plan.earlier is not None) as directory:
             return _Run(Context(plan, router, directory, reporter, scratch, shared, {})).run()
     finally:
         router.close()
@@ -51,13 +52,17 @@ class _Run:
         self._plan = context.plan
         self._record = record.describe(context.plan)
         self._rows: list[Row] = []
+        self._left = list(context.plan.tasks)
+        self._resumed: list[str] = []
         self._notes = [*context.plan.warnings, *context.plan.notes]
+        if context.plan.earlier:
+            self._go_on(context.plan.earlier)
 
     def run(self) -> Summary:
         for warning in self._plan.warnings:
             self._context.reporter.note(warning)
         self._context.directory.write_run(self._record)
-        left = list(self._plan.tasks)
+        left = self._left
         self._write("running", left)
         try:
             self._make_environments()
@@ -75,6 +80,16 @@ class _Run:
                 self._write("interrupted", left)
             raise
         return self._write("complete", left)
+
+    def _go_on(self, earlier: Earlier) -> None:
+        self._record, differences = continued(earlier, self._record)
+        planned = [task.task.name for task in self._left]
+        self._rows = earlier.rows(planned)
+        again = {row.task for row in earlier.summary.rows} - {row.task for row in self._rows}
+        self._left = [t for t in self._left if t.task.name in earlier.left(planned)]
+        self._resumed = [*earlier.summary.resumed, self._plan.started]
+        self._notes = list(dict.fromkeys([*earlier.summary.notes, *self._notes, *differences]))
+        self._notes += [f"resumed: {task} was begun anew" for task in planned if task in again]
 
     def _make_environments(self) -> None:
         reporter = self._context.reporter
@@ -112,6 +127,7 @@ class _Run:
             baseline=self._plan.baseline,
             notes=self._notes,
             missing=[task.task.name for task in left],
+            resumed=self._resumed,
             rows=self._rows,
         )
         self._context.directory.write_summary(summary, markdown(summary))

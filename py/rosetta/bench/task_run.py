@@ -197,13 +197,21 @@ class TaskRun:
     def _take_turn(
         self, participant: Participant, block: schedule.Block, batches: list[PreparedMessage]
     ) -> None:
-        task = self._task.task
+        task, earlier = self._task.task, self._plan.earlier
         session = _session(participant)
+        attempt = earlier.attempt if earlier else 1
 
         def on_result(result: Result) -> None:
             # The worker computes its next step meanwhile: only what must not be lost is done here.
             phase = schedule.phase(result.step, self._plan.warmup)
-            step = step_record(task.name, participant.name, result, block=block.number, phase=phase)
+            step = step_record(
+                task.name,
+                participant.name,
+                result,
+                block=block.number,
+                phase=phase,
+                attempt=attempt,
+            )
             self._context.directory.add_step(step)
             participant.add(step, result, opens_turn=result.step == block.start)
             work_ns = max(1, result.copy_ns + result.step_ns)

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
+import msgspec
 import typer
 from rich.text import Text
 
-from rosetta import doctor, machine, report, tasks, workers
-from rosetta.bench import Plan, interrupts, run
-from rosetta.bench.plan import DEFAULT_WARMUP, plan_task
+from rosetta import report
+from rosetta.bench import interrupts, run
+from rosetta.bench import resume as resuming
+from rosetta.bench.plan import DEFAULT_WARMUP
 from rosetta.bench.progress import reporter
-from rosetta.cli import options
+from rosetta.cli import bench_options, options
 from rosetta.coordinator import Deadlines, Plane
 from rosetta.errors import UserError
 from rosetta.results import Summary
-from rosetta.results.directory import new_run_id
-from rosetta.workers import Worker
 
 DEADLINES = Deadlines()
-REFERENCE = "numpy"
-"""The worker that comes first by default, so that ratios refer to it: every machine has it."""
 
 
 def command(
+    context: typer.Context,
     task: Annotated[
         list[str] | None, typer.Option(help="Task; repeat or separate with commas [all that train]")
     ] = None,
@@ -100,62 +97,24 @@ def command(
     step_deadline: Annotated[
         float, typer.Option(min=0.1, help="Seconds of a step; the first one has ten times that")
     ] = DEADLINES.step,
+    resume: Annotated[
+        Path | None, typer.Option(help="Go on with the interrupted run in this directory")
+    ] = None,
 ) -> int:
     """Train the tasks on the workers, batch by batch in turn, and print what came out.
 
     Without --quick, --steps or --epochs each task is trained for the epochs of its task file, which
-    takes hours on a CPU.
+    takes hours on a CPU. --resume goes on with a run as it was begun: it takes no other option.
     """
-    if steps is not None and epochs is not None:
-        raise UserError("--steps and --epochs exclude each other: give one of them")
-    chosen = _workers(worker, join)
+    earlier = None
+    if resume:
+        _only_resume(context)
+        earlier = resuming.read(resume)
+        asked = bench_options.recorded(earlier)
+    else:
+        asked = msgspec.convert(_given(locals()), bench_options.Options)
     events = reporter(options.ProgressConsole())
-    source = options.DataOptions(data, data_dir, download, seed)
-    planned, notes = [], []
-    for name in _tasks(task, chosen):
-        definition = tasks.load(name).override(
-            batch_size=batch_size, epochs=epochs, learning_rate=learning_rate
-        )
-        dataset, said = source.load(definition, events.note)
-        notes += said
-        planned.append(
-            plan_task(
-                definition,
-                dataset,
-                seed=seed,
-                steps=steps,
-                epochs=epochs,
-                quick=quick,
-                warmup=warmup,
-                block=block,
-                test_samples=test_samples,
-            )
-        )
-    now, identity = datetime.now(UTC), new_run_id()
-    the_plan = Plan(
-        tasks=planned,
-        workers=chosen,
-        joining=frozenset(options.split(join)),
-        out=out or Path("runs") / identity,
-        run=identity,
-        started=now.isoformat(timespec="seconds"),
-        seed=seed,
-        threads=threads or machine.usable_cpus(),
-        device=device,
-        warmup=warmup,
-        credit=credit,
-        bind=bind,
-        encrypt=encrypt,
-        plane=plane,
-        baseline=_baseline(baseline, chosen),
-        deadlines=_deadlines(start_deadline, step_deadline),
-        prove=proof,
-        allow_unproved=allow_unproved,
-        warnings=_load_warnings(),
-        notes=notes,
-        options=_given(locals()),
-        command=[options.printable(word) for word in sys.argv],
-    )
+    the_plan = bench_options.plan(asked, events.note, earlier)
     with interrupts.at_once():
         summary = run(the_plan, events)
     show(summary, the_plan.out)
@@ -172,58 +131,18 @@ def show(summary: Summary, directory: Path) -> None:
     console.print(Text(f"run directory: {directory}"), soft_wrap=True)
 
 
-def _tasks(asked: list[str] | None, chosen: list[Worker]) -> list[str]:
-    names = options.split(asked)
-    if names or asked:
-        return names or _nothing("--task", asked)
-    able = {name for worker in chosen for name in worker.tasks}
-    return [name for name in tasks.names() if name in able and tasks.load(name).trains]
-
-
-def _workers(asked: list[str] | None, join: list[str] | None) -> list[Worker]:
-    names = options.split(asked)
-    if asked and not names:
-        _nothing("--worker", asked)
-    if not names:
-        names = [name for name, worker in workers.catalogue().items() if not worker.harness]
-        names.sort(key=lambda name: name != REFERENCE)
-    return [workers.get(name) for name in dict.fromkeys(names + options.split(join))]
-
-
-def _nothing(option: str, asked: list[str] | None) -> NoReturn:
-    raise UserError(f"{option} {','.join(asked or [])!r} names nothing: leave it out for all")
-
-
-def _baseline(asked: str | None, chosen: list[Worker]) -> str | None:
-    names = [worker.name for worker in chosen if not worker.harness]
-    if asked is not None and asked not in names:
-        raise UserError(f"--baseline {asked}: not one of this run's workers ({', '.join(names)})")
-    return asked or next(iter(names), None)
-
-
-def _load_warnings() -> list[str]:
-    """What the doctor says of a machine that is busy with something else."""
-    return [
-        f"before this run, {finding.subject}: {finding.sentence}"
-        for finding in (*doctor.load(), *doctor.busy_processes())
-        if finding.severity != "ok"
-    ]
-
-
-def _deadlines(start: float, step: float) -> Deadlines:
-    """The defaults, unless a step was given another time: its first one then has ten times that."""
-    first_step = DEADLINES.first_step if step == DEADLINES.step else 10 * step
-    return Deadlines(start=start, step=step, first_step=first_step)
+def _only_resume(context: typer.Context) -> None:
+    """Raise UserError where another option was given: the run has its own."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = [n for n, source in sources.items() if source and source.name == "COMMANDLINE"]
+    others = ", ".join(f"--{name.replace('_', '-')}" for name in given if name != "resume")
+    if others:
+        raise UserError(f"--resume takes the run's own options: leave out {others}")
 
 
 def _given(local: dict[str, object]) -> dict[str, object]:
-    """The options of this call, for `run.json`."""
-    names = command.__annotations__.keys() - {"return"}
-    return {
-        name: options.printable(value) if isinstance(value, str | Path) else value
-        for name, value in local.items()
-        if name in names
-    }
+    """The options of this call."""
+    return {name: local[name] for name in bench_options.Options.__struct_fields__}
 
 
 def _exit_code(summary: Summary) -> int:

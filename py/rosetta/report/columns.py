@@ -79,6 +79,8 @@ def notes(summary: Summary) -> list[str]:
         )
     if any(row.proof == "unproved" and row.status == "ok" for row in summary.rows):
         said.append("unproved: these rows have not been compared with the reference network")
+    if summary.resumed:
+        said.append(f"resumed after an interruption: {', '.join(summary.resumed)}")
     if summary.state == "interrupted":
         said.append(f"interrupted: {', '.join(summary.missing) or 'nothing'} not finished")
     if summary.state == "running":

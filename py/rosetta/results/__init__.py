@@ -1,6 +1,6 @@
 """What a run leaves behind: its directory, its rows, and the numbers in them."""
 
-from rosetta.results.directory import RunDirectory, read_summary
+from rosetta.results.directory import RunDirectory, read_run, read_summary
 from rosetta.results.records import Evaluation, Phase, Row, Run, Step, Summary
 from rosetta.results.statistics import Ratio, median_and_mad, ratio_of_blocks
 
@@ -15,5 +15,6 @@ __all__ = [
     "Summary",
     "median_and_mad",
     "ratio_of_blocks",
+    "read_run",
     "read_summary",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import secrets
 import time
@@ -24,18 +25,33 @@ def new_run_id() -> str:
 class RunDirectory:
     """The open directory of the run under way."""
 
-    def __init__(self, path: Path) -> None:
-        """Create `path`. Raises `UserError` when it exists and isn't empty, or can't be written."""
+    def __init__(self, path: Path, *, resume: bool = False) -> None:
+        """Create `path`, or with `resume` go on in it.
+
+        Raises `UserError` when it can't be written, isn't empty, or another process goes on in it.
+        """
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if any(path.iterdir()):
+            if not resume and any(path.iterdir()):
                 raise UserError(f"run directory {path} is not empty: choose another --out")
-            (path / "logs").mkdir()
-            self._length = 0
-            self._steps = (path / "steps.jsonl").open("ab", buffering=0)
+            (path / "logs").mkdir(exist_ok=resume)
+            self._steps = (path / "steps.jsonl").open("a+b", buffering=0)
+            self._length = self._take_over()
         except OSError as error:
             raise UserError(f"can't write the run directory {path}: {error}") from error
+
+    def _take_over(self) -> int:
+        """Lock the directory for this process; returns the length of the steps, whole lines."""
+        try:
+            fcntl.flock(self._steps, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._steps.close()
+            raise UserError(f"the run in {self.path} is still going on") from None
+        self._steps.seek(0)
+        length = self._steps.read().rfind(b"\n") + 1
+        self._steps.truncate(length)  # a line cut short by a machine that went down
+        return length
 
     def __enter__(self) -> RunDirectory:
         return self
@@ -97,6 +113,17 @@ def read_summary(path: Path) -> Summary:
         raise UserError(f"no summary at {file}: {error.strerror}") from error
     except msgspec.DecodeError as error:
         raise UserError(f"{file} is not a summary: {error}") from error
+
+
+def read_run(path: Path) -> Run:
+    """`run.json` of a run directory. Raises `UserError`."""
+    file = path / "run.json"
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Run)
+    except OSError as error:
+        raise UserError(f"no run at {file}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise UserError(f"{file} is not the record of a run: {error}") from error
 
 
 def _pretty(record: Run | Summary) -> bytes:

@@ -20,6 +20,9 @@ class Step(Struct, frozen=True, kw_only=True):
     step: Annotated[int, Meta(ge=0, description="number of the step in the task, from 0")]
     phase: Annotated[Phase, Meta(description="only `timed` steps count in the summary's times")]
     block: Annotated[int, Meta(ge=0, description="number of the block that the step was in")]
+    attempt: Annotated[
+        int, Meta(ge=1, description="2 and more after --resume: a task's last attempt counts")
+    ] = 1
     loss: Annotated[float | None, Meta(description="null when it is not a finite number")]
     wait_ns: Nanoseconds
     copy_ns: Nanoseconds
@@ -98,6 +101,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     baseline: str | None = None
     notes: Annotated[list[str], Meta(description="what a reader of the numbers must know")] = []
     missing: Annotated[list[str], Meta(description="what an incomplete run lacks")] = []
+    resumed: Annotated[list[str], Meta(description="when it was gone on with: UTC, ISO 8601")] = []
     rows: list[Row] = []
 
 

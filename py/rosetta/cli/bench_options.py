@@ -1,0 +1,176 @@
+"""What `rosetta bench` is asked, as `run.json` keeps it, and the plan that follows from it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from rosetta import doctor, machine, tasks, workers
+from rosetta.bench import Plan
+from rosetta.bench.plan import plan_task
+from rosetta.bench.resume import Earlier
+from rosetta.cli import options
+from rosetta.coordinator import Deadlines, Plane
+from rosetta.errors import UserError
+from rosetta.results.directory import new_run_id
+from rosetta.workers import Worker
+
+DEADLINES = Deadlines()
+REFERENCE = "numpy"
+"""The worker that comes first by default, so that ratios refer to it: every machine has it."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of one call; see `bench.command` for what each means."""
+
+    task: list[str] | None
+    worker: list[str] | None
+    quick: bool
+    steps: int | None
+    epochs: int | None
+    data: str
+    data_dir: list[str] | None
+    download: bool
+    batch_size: int | None
+    learning_rate: float | None
+    seed: int
+    threads: int | None
+    device: str
+    warmup: int
+    block: int | None
+    credit: int
+    test_samples: int | None
+    proof: bool
+    allow_unproved: bool
+    baseline: str | None
+    join: list[str] | None
+    bind: str | None
+    plane: Plane
+    encrypt: bool
+    out: Path | None
+    start_deadline: float
+    step_deadline: float
+
+
+def recorded(earlier: Earlier) -> Options:
+    """What the run was asked when it was begun. Raises UserError where that can't be read."""
+    try:
+        return msgspec.convert(
+            {**earlier.run.options, "worker": list(earlier.run.workers), "out": earlier.path},
+            Options,
+        )
+    except msgspec.ValidationError as error:
+        sentence = f"the options in {earlier.path / 'run.json'} are another version's"
+        raise UserError(f"{sentence}: {error}") from error
+
+
+def plan(asked: Options, note: Callable[[str], None], earlier: Earlier | None = None) -> Plan:
+    """The plan of a run, its data loaded; `note` receives what is said meanwhile.
+
+    With `earlier` it is that run's, which goes on. Raises UserError.
+    """
+    if asked.steps is not None and asked.epochs is not None:
+        raise UserError("--steps and --epochs exclude each other: give one of them")
+    chosen = chosen_workers(asked.worker, asked.join)
+    source = options.DataOptions(asked.data, asked.data_dir, asked.download, asked.seed)
+    planned, notes = [], []
+    for name in _tasks(asked.task, chosen):
+        definition = tasks.load(name).override(
+            batch_size=asked.batch_size, epochs=asked.epochs, learning_rate=asked.learning_rate
+        )
+        dataset, said = source.load(definition, note)
+        notes += said
+        planned.append(
+            plan_task(
+                definition,
+                dataset,
+                seed=asked.seed,
+                steps=asked.steps,
+                epochs=asked.epochs,
+                quick=asked.quick,
+                warmup=asked.warmup,
+                block=asked.block,
+                test_samples=asked.test_samples,
+            )
+        )
+    identity = earlier.run.run if earlier else new_run_id()
+    return Plan(
+        tasks=planned,
+        workers=chosen,
+        joining=frozenset(options.split(asked.join)),
+        out=asked.out or Path("runs") / identity,
+        run=identity,
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        seed=asked.seed,
+        threads=asked.threads or machine.usable_cpus(),
+        device=asked.device,
+        warmup=asked.warmup,
+        credit=asked.credit,
+        bind=asked.bind,
+        encrypt=asked.encrypt,
+        plane=asked.plane,
+        baseline=baseline(asked.baseline, chosen),
+        deadlines=_deadlines(asked.start_deadline, asked.step_deadline),
+        prove=asked.proof,
+        allow_unproved=asked.allow_unproved,
+        earlier=earlier,
+        warnings=_load_warnings(),
+        notes=notes,
+        options={name: _printable(getattr(asked, name)) for name in asked.__struct_fields__},
+        command=[options.printable(word) for word in sys.argv],
+    )
+
+
+def _printable(value: Any) -> Any:
+    return options.printable(value) if isinstance(value, str | Path) else value
+
+
+def _tasks(asked: list[str] | None, chosen: list[Worker]) -> list[str]:
+    names = options.split(asked)
+    if names or asked:
+        return names or _nothing("--task", asked)
+    able = {name for worker in chosen for name in worker.tasks}
+    return [name for name in tasks.names() if name in able and tasks.load(name).trains]
+
+
+def chosen_workers(asked: list[str] | None, join: list[str] | None) -> list[Worker]:
+    """Those that were named, or all frameworks; and those that somebody starts by hand."""
+    names = options.split(asked)
+    if asked and not names:
+        _nothing("--worker", asked)
+    if not names:
+        names = [name for name, worker in workers.catalogue().items() if not worker.harness]
+        names.sort(key=lambda name: name != REFERENCE)
+    return [workers.get(name) for name in dict.fromkeys(names + options.split(join))]
+
+
+def _nothing(option: str, asked: list[str] | None) -> NoReturn:
+    raise UserError(f"{option} {','.join(asked or [])!r} names nothing: leave it out for all")
+
+
+def baseline(asked: str | None, chosen: list[Worker]) -> str | None:
+    """The worker that ratios refer to. Raises UserError where it isn't one of the `chosen`."""
+    names = [worker.name for worker in chosen if not worker.harness]
+    if asked is not None and asked not in names:
+        raise UserError(f"--baseline {asked}: not one of this run's workers ({', '.join(names)})")
+    return asked or next(iter(names), None)
+
+
+def _load_warnings() -> list[str]:
+    """What the doctor says of a machine that is busy with something else."""
+    return [
+        f"before this run, {finding.subject}: {finding.sentence}"
+        for finding in (*doctor.load(), *doctor.busy_processes())
+        if finding.severity != "ok"
+    ]
+
+
+def _deadlines(start: float, step: float) -> Deadlines:
+    """The defaults, unless a step was given another time: its first one then has ten times that."""
+    first_step = DEADLINES.first_step if step == DEADLINES.step else 10 * step
+    return Deadlines(start=start, step=step, first_step=first_step)
