@@ -14,6 +14,7 @@ PY = Path(__file__).parents[1] / "py"
 ALLOWED = {
     "errors": set(),
     "machine": set(),
+    "scratch": set(),
     "protocol": {"errors"},
     "tasks": {"errors"},
     "datasets": {"errors"},
@@ -22,7 +23,7 @@ ALLOWED = {
     "workers": {"errors", "tasks"},
     "environments": {"errors", "workers"},
     "doctor": {"errors", "environments", "machine", "workers"},
-    "coordinator": {"errors", "protocol", "tasks"},
+    "coordinator": {"errors", "protocol", "scratch", "tasks"},
     "proof": {"errors", "coordinator", "protocol", "tasks"},
     "conformance": {"errors", "coordinator", "environments", "protocol", "tasks", "workers"},
     "bench": {
@@ -35,6 +36,7 @@ ALLOWED = {
         "protocol",
         "report",
         "results",
+        "scratch",
         "tasks",
         "workers",
     },
@@ -50,6 +52,7 @@ ALLOWED = {
         "proof",
         "report",
         "results",
+        "scratch",
         "tasks",
         "workers",
     },

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from rosetta.bench.launch import launch
 from rosetta.coordinator import Router, Session, WorkerFailureError
 from rosetta.environments import EnvironmentUnavailable
 from rosetta.proof import Verdict, prove
+from rosetta.scratch import ScratchFolder
 from rosetta.tasks import Task
 from rosetta.workers import Worker
 
@@ -42,9 +41,8 @@ def prove_workers(
     """Prove each worker on each task that it has, in a process of its own each time."""
     unavailable = dict(_unavailable(workers))
     router = Router()
-    scratch = Path(tempfile.mkdtemp(prefix="rosetta-prove-"))
     try:
-        with orderly(router):
+        with ScratchFolder() as scratch, orderly(router):
             for worker in workers:
                 for task in tasks:
                     if task.name in worker.tasks:
@@ -55,7 +53,6 @@ def prove_workers(
                         yield _outcome(router, worker, task, device, threads, scratch)
     finally:
         router.close()
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _unavailable(workers: Sequence[Worker]) -> Iterator[tuple[str, str]]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 from rosetta import environments
@@ -23,6 +20,7 @@ from rosetta.environments import EnvironmentUnavailable
 from rosetta.errors import UserError
 from rosetta.report import markdown
 from rosetta.results import Row, RunDirectory, Summary
+from rosetta.scratch import ScratchFolder
 
 
 def run(plan: Plan, reporter: Reporter) -> Summary:
@@ -33,15 +31,16 @@ def run(plan: Plan, reporter: Reporter) -> Summary:
     """
     router = Router(plan.bind, encrypted=plan.encrypt)
     shared = SharedMemory.where_possible() if plan.plane == "shm" else None
-    scratch = Path(tempfile.mkdtemp(prefix="rosetta-run-"))
     try:
-        with RunDirectory(plan.out, resume=plan.earlier is not None) as directory:
+        with (
+            ScratchFolder() as scratch,
+            RunDirectory(plan.out, resume=plan.earlier is not None) as directory,
+        ):
             return _Run(Context(plan, router, directory, reporter, scratch, shared, {})).run()
     finally:
         router.close()
         if shared:
             shared.close()
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 class _Run:

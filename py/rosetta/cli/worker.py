@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +16,7 @@ from rosetta.bench.tape import make_tape
 from rosetta.cli import options
 from rosetta.coordinator import connection_file
 from rosetta.errors import UserError
+from rosetta.scratch import ScratchFolder
 from rosetta.workers import Worker
 
 
@@ -75,8 +75,8 @@ def command(
     seed = 1 if seed is None else seed
     source = options.DataOptions(data or "auto", data_dir, download, seed)
     dataset, _ = source.load(definition, options.say)
-    with tempfile.TemporaryDirectory(prefix="rosetta-") as folder:
-        made = save or Path(folder) / f"{definition.name}.tape"
+    with ScratchFolder() as folder:
+        made = save or folder / f"{definition.name}.tape"
         make_tape(made, definition, dataset.train, steps=steps or 20, seed=seed or 1, threads=count)
         batch_size = definition.training.batch_size
         options.say(f"{definition.name} on {dataset.label}, batch {batch_size}")
@@ -105,6 +105,6 @@ def _interpreter(worker: Worker) -> Path:
 def _run(command_line: list[str], threads: int) -> int:
     """Run the worker in the foreground, under the conditions of a bench, in an empty folder."""
     sys.stdout.flush()
-    with interrupts.at_once(), tempfile.TemporaryDirectory(prefix="rosetta-") as folder:
+    with interrupts.at_once(), ScratchFolder() as folder:
         environment = launch.variables(threads)
         return subprocess.run(command_line, env=environment, cwd=folder).returncode

@@ -7,8 +7,6 @@ import hmac
 import itertools
 import logging
 import secrets
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +20,7 @@ from rosetta.protocol import VERSION, Arrays, ProtocolError, UnknownMessageError
 from rosetta.protocol.frames import Frames, Greeting, read_greeting
 from rosetta.protocol.limits import MAX_ANSWER_BYTES
 from rosetta.protocol.messages import FROM_WORKER, Error, Hello, Message, Refuse
+from rosetta.scratch import ScratchFolder
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +67,7 @@ class Router:
         self.endpoint = ""
         self._interrupted = False
         self._interruption_raised = False
-        self._folder = Path(tempfile.mkdtemp(prefix="rosetta-"))
+        self._scratch = ScratchFolder()
         self._encryption: Encryption | None = None
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
@@ -81,7 +80,7 @@ class Router:
             if encrypted:
                 self._encryption = Encryption(self._context)
                 self._encryption.protect(self._socket)
-            self._socket.bind(address.chosen(bind, self._folder, encrypted=encrypted))
+            self._socket.bind(address.chosen(bind, self._scratch.path, encrypted=encrypted))
         except (zmq.ZMQError, UserError) as error:
             self.close()
             if isinstance(error, UserError):
@@ -144,7 +143,7 @@ class Router:
         path = Path(self.endpoint.removeprefix("ipc://"))
         if self.endpoint.startswith("ipc://") and path.is_socket():
             path.unlink(missing_ok=True)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.remove()
 
     def _deliver(self, identity: bytes, frames: Frames) -> None:
         session = self._by_identity.get(identity)

@@ -1,0 +1,84 @@
+"""Private folders: gone when they are no longer needed, however their process ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from rosetta.scratch import ScratchFolder
+
+HOLD = """\
+import sys
+from rosetta.scratch import ScratchFolder
+folder = ScratchFolder()
+(folder.path / "socket").touch()
+print(folder.path, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path
+
+
+def holder() -> tuple[subprocess.Popen[str], Path]:
+    """Another process with a folder of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_it_is_private_and_removed_with_all_that_is_in_it(temporary: Path) -> None:
+    with ScratchFolder() as folder:
+        assert folder.parent == temporary
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (folder / "deep").mkdir()
+        (folder / "deep" / "file").touch()
+    assert not list(temporary.iterdir())
+
+
+def test_the_folder_of_a_process_that_was_killed_is_removed_by_the_next() -> None:
+    process, folder = holder()
+    process.kill()
+    process.communicate()
+    assert (folder / "socket").exists()
+    with ScratchFolder():
+        assert not folder.exists()
+
+
+def test_a_folder_in_use_is_left_alone() -> None:
+    process, folder = holder()
+    with ScratchFolder():
+        assert (folder / "socket").exists()
+    process.communicate("")
+
+
+def test_a_folder_that_is_being_made_or_somebody_elses_is_left_alone(temporary: Path) -> None:
+    (temporary / "rosetta-tmp-new").mkdir()
+    (temporary / "rosetta-other").mkdir()
+    trap = temporary / "rosetta-tmp-trap"
+    trap.mkdir()
+    (trap / ".in-use").symlink_to(temporary / "target")
+    (temporary / "target").touch()
+    with ScratchFolder():
+        assert {p.name for p in temporary.glob("rosetta-*")} >= {
+            "rosetta-tmp-new",
+            "rosetta-other",
+            "rosetta-tmp-trap",
+        }
+
+
+def test_one_that_was_removed_can_be_removed_again() -> None:
+    folder = ScratchFolder()
+    folder.remove()
+    folder.remove()
+    assert not folder.path.exists()
