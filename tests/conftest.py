@@ -6,7 +6,23 @@ from collections.abc import Iterator
 
 import pytest
 
+import tested_workers
 from julia_worker import julia_process
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "exhaustive: many repetitions of one thing; only in make test WORKERS=all"
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if tested_workers.all_are_tested():
+        return
+    skip = pytest.mark.skip(reason="many repetitions: only in make test WORKERS=all")
+    for item in items:
+        if item.get_closest_marker("exhaustive"):
+            item.add_marker(skip)
 
 
 @pytest.fixture(scope="session")

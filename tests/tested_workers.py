@@ -13,6 +13,12 @@ from rosetta.workers import Worker
 VARIABLE = "ROSETTA_TEST_WORKERS"
 
 
+def all_are_tested() -> bool:
+    """Whether everything is, and not only the core or a few workers more."""
+    asked = os.environ.get(VARIABLE)
+    return asked is None or "all" in asked.split(",")
+
+
 def needed(worker: Worker) -> EnvironmentStatus:
     """The environment of `worker`; the test is skipped where this run isn't about this worker.
 
