@@ -23,5 +23,7 @@ class Context:
     """A private folder that is gone when the run is over."""
     shared: SharedMemory | None
     """Where batches lie for the workers of this machine."""
+    matrix_peak: float | None
+    """Floating-point operations a second of matrix products on the run's threads."""
     unavailable: dict[str, str]
     """Worker → why it has no environment; filled before the first task."""

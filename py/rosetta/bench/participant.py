@@ -11,9 +11,10 @@ from rosetta.bench.plan import TaskPlan
 from rosetta.coordinator import Session, WorkerFailureError
 from rosetta.proof import Verdict
 from rosetta.protocol.messages import Ready, Result
-from rosetta.results import Evaluation, Phase, Row, Step, median_and_mad
+from rosetta.results import Evaluation, Phase, Row, Step, median_and_mad, quantile
 from rosetta.results.records import Proof, RowStatus
 from rosetta.tasks.forms import unusual
+from rosetta.tasks.operations import training_operations
 from rosetta.workers import Worker
 
 
@@ -38,6 +39,10 @@ class Participant:
     copy_ns: array[int] = field(default_factory=lambda: array("q"))
     wait_ns: array[int] = field(default_factory=lambda: array("q"))
     """Without the first step of each turn, which waited for the others' turns."""
+    cpu_ns: int = 0
+    """Processor time of the turns whose steps are all timed, …"""
+    cpu_steps: int = 0
+    """… and how many steps they had."""
     evaluations: list[Evaluation] = field(default_factory=list)
 
     @property
@@ -80,8 +85,11 @@ class Participant:
             if not opens_turn:
                 self.wait_ns.append(result.wait_ns)
 
-    def row(self, plan: TaskPlan, device: str, threads: int) -> Row:
-        """The row as it stands now; ratios come later, when all rows are there."""
+    def row(self, plan: TaskPlan, device: str, threads: int, peak: float | None = None) -> Row:
+        """The row as it stands now; ratios come later, when all rows are there.
+
+        `peak`: floating-point operations a second of matrix products on those threads.
+        """
         hello = self.session.hello if self.session else None
         process = self.session.process if self.session else None
         batch_size = plan.task.training.batch_size
@@ -106,6 +114,10 @@ class Participant:
             samples_per_s=batch_size * 1e9 / work_median if work_median else None,
             step_ns_median=step_median,
             step_ns_mad=step_mad,
+            step_ns_p90=quantile(self.step_ns, 0.9),
+            step_ns_p99=quantile(self.step_ns, 0.99),
+            cpu_ns_per_step=self.cpu_ns // self.cpu_steps if self.cpu_steps else None,
+            peak_share=self._peak_share(plan, work_median, peak),
             wait_ns_median=_median_and_mad(self.wait_ns)[0],
             copy_ns_median=_median_and_mad(self.copy_ns)[0],
             first_step_ns=self.first_step_ns,
@@ -122,6 +134,14 @@ class Participant:
             unusual_forms=unusual(plan.task, hello.forms) if hello else [],
             disclosures=hello.disclosures if hello else {},
         )
+
+    def _peak_share(self, plan: TaskPlan, work_ns: int | None, peak: float | None) -> float | None:
+        """Of a framework on a CPU; the peak of other devices isn't measured."""
+        hello = self.session.hello if self.session else None
+        if not (work_ns and peak and hello) or hello.device != "cpu" or self.worker.harness:
+            return None
+        operations = plan.task.training.batch_size * training_operations(plan.task)
+        return operations / (work_ns / 1e9) / peak
 
 
 def step_record(

@@ -10,6 +10,7 @@ from rosetta import environments
 from rosetta.bench import record
 from rosetta.bench.context import Context
 from rosetta.bench.interrupts import orderly
+from rosetta.bench.peak import matrix_peak
 from rosetta.bench.plan import Plan, TaskPlan
 from rosetta.bench.progress import Reporter
 from rosetta.bench.ratios import why_no_ratios, with_ratios
@@ -36,7 +37,8 @@ def run(plan: Plan, reporter: Reporter) -> Summary:
             ScratchFolder() as scratch,
             RunDirectory(plan.out, resume=plan.earlier is not None) as directory,
         ):
-            return _Run(Context(plan, router, directory, reporter, scratch, shared, {})).run()
+            peak = matrix_peak(plan.threads) if plan.device == "cpu" else None
+            return _Run(Context(plan, router, directory, reporter, scratch, shared, peak, {})).run()
     finally:
         router.close()
         if shared:
@@ -124,6 +126,7 @@ class _Run:
             run=self._plan.run,
             state=state,
             baseline=self._plan.baseline,
+            matrix_peak_flops=self._context.matrix_peak,
             notes=self._notes,
             missing=[task.task.name for task in left],
             resumed=self._resumed,

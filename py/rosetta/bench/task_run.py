@@ -61,8 +61,8 @@ class TaskRun:
 
     def rows(self) -> list[Row]:
         """The rows as they stand now."""
-        plan = self._plan
-        return [p.row(self._task, plan.device, plan.threads) for p in self.participants]
+        plan, peak = self._plan, self._context.matrix_peak
+        return [p.row(self._task, plan.device, plan.threads, peak) for p in self.participants]
 
     # --- before -----------------------------------------------------------------------------------
 
@@ -218,7 +218,11 @@ class TaskRun:
             speed = task.training.batch_size * 1e9 / work_ns
             self._context.reporter.step(participant.name, step, speed)
 
+        before_ns = session.process.cpu_ns() if session.process else 0
         session.train(batches, on_result)
+        if session.process and schedule.phase(block.start, self._plan.warmup) == "timed":
+            participant.cpu_ns += session.process.cpu_ns() - before_ns
+            participant.cpu_steps += len(batches)
         _sample_memory(session)
         self._context.reporter.rest()
 

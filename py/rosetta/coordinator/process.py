@@ -95,6 +95,15 @@ class Process:
             now = sum(member.memory_info().rss for member in family)
             self.peak_memory_bytes = max(self.peak_memory_bytes, now, _high_water_mark(self.pid))
 
+    def cpu_ns(self) -> int:
+        """Processor time that it and what it has started have used so far."""
+        total_s = 0.0
+        with contextlib.suppress(psutil.Error, OSError):
+            for member in (self._observed, *self._observed.children(recursive=True)):
+                times = member.cpu_times()
+                total_s += times.user + times.system
+        return round(total_s * 1e9)
+
     def wait(self, seconds: float) -> bool:
         """Wait for its exit; False when it still runs after `seconds`."""
         deadline = time.monotonic() + seconds

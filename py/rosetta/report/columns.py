@@ -38,6 +38,8 @@ def columns(summary: Summary, rows: Sequence[Row]) -> list[Column]:
         Column("step ms", _step),
         Column("copy ms", lambda row: _ms(row.copy_ns_median), essential=False),
         Column("wait ms", lambda row: _ms(row.wait_ns_median), essential=False),
+        Column("cpu ms", lambda row: _ms(row.cpu_ns_per_step), essential=False),
+        Column("of peak", _peak_share, essential=False),
         Column("first ms", lambda row: _ms(row.first_step_ns), essential=False),
         Column("memory MB", _memory, essential=False),
         Column("loss", lambda row: "" if row.final_loss is None else f"{row.final_loss:.4f}"),
@@ -124,6 +126,10 @@ def _step(row: Row) -> str:
     if row.step_ns_median is None:
         return ""
     return f"{_ms(row.step_ns_median)} ± {_ms(row.step_ns_mad)}"
+
+
+def _peak_share(row: Row) -> str:
+    return "" if row.peak_share is None else f"{100 * row.peak_share:.0f} %"
 
 
 def _accuracy(row: Row) -> str:

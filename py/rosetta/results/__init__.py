@@ -2,7 +2,7 @@
 
 from rosetta.results.directory import RunDirectory, read_run, read_summary
 from rosetta.results.records import Evaluation, Phase, Row, Run, Step, Summary
-from rosetta.results.statistics import Ratio, median_and_mad, ratio_of_blocks
+from rosetta.results.statistics import Ratio, median_and_mad, quantile, ratio_of_blocks
 
 __all__ = [
     "Evaluation",
@@ -14,6 +14,7 @@ __all__ = [
     "Step",
     "Summary",
     "median_and_mad",
+    "quantile",
     "ratio_of_blocks",
     "read_run",
     "read_summary",

@@ -64,6 +64,20 @@ class Row(Struct, frozen=True, kw_only=True):
     samples_per_s: float | None = None
     step_ns_median: Nanoseconds | None = None
     step_ns_mad: Nanoseconds | None = None
+    step_ns_p90: Annotated[
+        Nanoseconds | None, Meta(description="null with fewer than 64 timed steps")
+    ] = None
+    step_ns_p99: Annotated[
+        Nanoseconds | None, Meta(description="null with fewer than 662 timed steps")
+    ] = None
+    cpu_ns_per_step: Annotated[
+        Nanoseconds | None,
+        Meta(description="processor time of all its threads, seen from outside; the mean"),
+    ] = None
+    peak_share: Annotated[
+        float | None,
+        Meta(description="operations the task needs a second, of the machine's matrix peak"),
+    ] = None
     wait_ns_median: Nanoseconds | None = None
     copy_ns_median: Nanoseconds | None = None
     first_step_ns: Nanoseconds | None = None
@@ -99,6 +113,10 @@ class Summary(Struct, frozen=True, kw_only=True):
         Meta(description="`running`: the run still goes on, or its process was killed"),
     ]
     baseline: str | None = None
+    matrix_peak_flops: Annotated[
+        float | None,
+        Meta(description="operations a second of float32 matrix products on the run's threads"),
+    ] = None
     notes: Annotated[list[str], Meta(description="what a reader of the numbers must know")] = []
     missing: Annotated[list[str], Meta(description="what an incomplete run lacks")] = []
     resumed: Annotated[list[str], Meta(description="when it was gone on with: UTC, ISO 8601")] = []

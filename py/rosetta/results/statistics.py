@@ -10,6 +10,9 @@ import numpy as np
 
 RESAMPLES = 4000
 MIN_BLOCKS = 5
+ENOUGH = {0.9: 64, 0.99: 662}
+"""Quantile → from how many values on it is told: with fewer, the chance that not one of them lies
+beyond it is above one in 800."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,13 @@ def median_and_mad(values: Sequence[int]) -> tuple[int, int]:
     series = np.asarray(values, np.float64)
     median = float(np.median(series))
     return round(median), round(float(np.median(np.abs(series - median))))
+
+
+def quantile(values: Sequence[int], q: float) -> int | None:
+    """A quantile of `ENOUGH`, interpolated and rounded; None with too few values for it."""
+    if len(values) < ENOUGH[q]:
+        return None
+    return round(float(np.quantile(np.asarray(values, np.float64), q)))
 
 
 def ratio_of_blocks(

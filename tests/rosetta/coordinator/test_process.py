@@ -262,3 +262,32 @@ def test_the_peak_never_falls_and_outlives_the_process(start: Callable[[str], Pr
     process.peak_memory_bytes = 77 * MB
     process.sample_memory()
     assert process.peak_memory_bytes == 77 * MB
+
+
+COMPUTES = """\
+import threading, time
+def compute():
+    while time.process_time() < 1.0:
+        pass
+thread = threading.Thread(target=compute)
+thread.start()
+thread.join()
+print("computed", flush=True)
+time.sleep(30)
+"""
+
+
+def test_its_processor_time_is_seen_from_outside(start: Callable[[str], Process]) -> None:
+    """Of a thread that has ended, too; and none while it sleeps."""
+    process = start(COMPUTES)
+    assert said(process, "computed")
+    used = process.cpu_ns()
+    assert 0.9e9 < used < 1.6e9
+    time.sleep(0.3)
+    assert process.cpu_ns() - used < 0.05e9
+
+
+def test_a_process_that_is_gone_has_no_processor_time(start: Callable[[str], Process]) -> None:
+    process = start("")
+    process.wait(10)
+    assert process.cpu_ns() == 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosetta.results import median_and_mad, ratio_of_blocks
+from rosetta.results import median_and_mad, quantile, ratio_of_blocks
 from rosetta.results.statistics import MIN_BLOCKS
 
 TIMES = st.lists(st.integers(1_000, 10**9), min_size=1, max_size=8)
@@ -34,6 +34,15 @@ def test_median_and_median_absolute_deviation(series: list[int], median: int, ma
 def test_one_outlier_moves_neither() -> None:
     quiet = [100, 101, 102, 103, 104]
     assert median_and_mad([*quiet[:-1], 10**12]) == median_and_mad(quiet)
+
+
+@pytest.mark.parametrize(
+    ("q", "count", "value"),
+    [(0.9, 63, None), (0.9, 64, 57), (0.9, 101, 90), (0.99, 661, None), (0.99, 662, 654)],
+)
+def test_a_quantile_is_told_only_with_enough_values(q: float, count: int, value: int) -> None:
+    """Of 0, 1, 2 …: interpolated, and rounded."""
+    assert quantile(range(count), q) == value
 
 
 def test_the_ratio_is_the_geometric_mean_of_the_blocks_ratios() -> None:
