@@ -1,0 +1,57 @@
+"""What the two ways of writing networks in MXNet share: device, input, optimiser."""
+
+import mxnet as mx
+import numpy as np
+
+
+def context(device):
+    """MXNet's name for `cpu`, `cuda` or `cuda:1`; ValueError for what isn't there."""
+    if device == "cpu":
+        return mx.cpu()
+    found = mx.context.num_gpus()
+    names = ["cuda:%d" % index for index in range(found)]
+    name = "cuda:0" if device == "cuda" else device
+    if name not in names:
+        reason = "this MXNet (%s) sees %d CUDA devices" % (mx.__version__, found)
+        raise ValueError("device %r is not available: %s" % (device, reason))
+    return mx.gpu(names.index(name))
+
+
+def inputs_to_device(inputs, task, ctx):
+    """Tokens as they are; pixels travel as bytes and are scaled where the network computes."""
+    array = mx.nd.array(inputs, ctx=ctx, dtype=inputs.dtype)
+    if task["input"]["kind"] == "tokens":
+        return array
+    return array.astype("float32") * task["input"].get("scale", 1.0)
+
+
+def make_optimiser(described):
+    """`mx.optimizer` as the task describes it, without weight decay.
+
+    MXNet's Adam adds epsilon to the uncorrected root (form `hat`), and its momentum has the
+    learning rate inside (form `inside`). Lazy updates would leave out the rows that a batch doesn't
+    touch; they need sparse gradients, which nothing here has.
+
+    Adam's kernel has the betas, and 1 - beta, in float32, where 1 - 0.999 is off by 1.3e-5; the
+    bias corrections are Python's, in float64. With betas that float32 can hold, both compute with
+    the same numbers.
+    """
+    settings = {"learning_rate": described["learning_rate"], "wd": 0.0, "lazy_update": False}
+    if described["kind"] == "sgd":
+        return mx.optimizer.SGD(momentum=described["momentum"], **settings)
+    return mx.optimizer.Adam(
+        beta1=float(np.float32(described["beta1"])),
+        beta2=float(np.float32(described["beta2"])),
+        epsilon=described["epsilon"],
+        **settings,
+    )
+
+
+def by_name(task):
+    """The task's layers by their names."""
+    return {layer["name"]: layer for layer in task["layers"]}
+
+
+def drop_rate(setup, name):
+    """The rate of a dropout layer: 0 makes it the identity, in training too."""
+    return by_name(setup.task)[name]["rate"] if setup.dropout else 0.0
