@@ -1,0 +1,143 @@
+"""Keras's three workers, which are one backend.py: real processes, where they are installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+
+import joined
+from proofs.small import small
+from rosetta import datasets, workers
+from rosetta.proof import prove
+from rosetta.tasks import Task
+from tested_workers import needed
+
+TASKS = ["mlp", "cnn", "gru"]
+NAMES = ["keras-torch", "keras-jax", "keras-tensorflow"]
+FOLDER = workers.get(NAMES[0]).folder
+
+pytestmark = pytest.mark.timeout(600)  # JAX compiles every network and every size of a batch
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def worker(request):
+    """Where it has no environment, its tests say that they were skipped."""
+    worker = workers.get(request.param)
+    needed(worker)
+    return worker
+
+
+@pytest.fixture(scope="module")
+def session(worker, tmp_path_factory):
+    """One process for all tests of a worker."""
+    with joined.joined(worker, tmp_path_factory.mktemp(worker.name)) as session:
+        yield session
+
+
+class TestTasks(joined.RightTasks):
+    """Parameters, predictions, training and proof."""
+
+
+class TestWorker(joined.RightWorker):
+    """Dropout, sleep, what it refuses."""
+
+
+def test_it_says_what_computes(session, worker):
+    hello, under = session.hello, worker.name.partition("-")[2]
+    title, mode, compiled = {
+        "tensorflow": ("Keras (TensorFlow)", "tf.function", "False"),
+        "jax": ("Keras (JAX)", "jax.jit", "True"),
+        "torch": ("Keras (PyTorch)", "eager", "False"),
+    }[under]
+    assert (hello.language, hello.framework) == ("python", title)
+    assert hello.framework_version == hello.versions["keras"] >= "3.15.1"
+    assert {"python", "numpy", "cuda", under} <= set(hello.versions)
+    assert hello.tasks == TASKS
+    assert hello.forms == {"adam": "hat", "momentum": "inside", "gru": "cudnn"}
+    assert hello.disclosures["precision"] == "float32, TF32 off"
+    assert hello.disclosures["layout"].startswith("NHWC")
+    assert hello.disclosures["mode"] == mode
+    assert hello.disclosures["jit_compile"] == f"auto, which is {compiled} here"
+    assert {"gru", "dropout", "cpu kernels"} <= set(hello.disclosures)
+
+
+def test_a_network_before_is_let_go_of(session, worker):
+    """Its memory is free again when the next one is built."""
+    if worker.name == "keras-jax":
+        pytest.skip("the backend's own code is the same, and this would be compiled four times")
+    task = with_vocabulary(60_000)
+    network = 3 * 4 * 60_000 * 64  # bytes: the embedding, and Adam's two moments of it
+    data = datasets.load("synthetic", task=task.to_wire()).train
+    memory = []
+    for _ in range(4):
+        with joined.set_up(session, task):
+            joined.train(session, data, [slice(0, 8)], [None])
+            memory.append(psutil.Process(session.process.pid).memory_info().rss)
+    assert memory[3] - memory[0] < 1.5 * network  # and not three of them
+
+
+def with_vocabulary(size: int) -> Task:
+    """The small gru with an embedding that counts."""
+    content = small("gru").to_wire()
+    content["layers"][0].update(vocabulary=size, dimension=64)
+    content["parameters"][0]["shape"] = [size, 64]
+    content["parameters"][1]["shape"][1] = 64
+    content["input"]["vocabulary"] = size
+    return msgspec.convert(content, Task)
+
+
+def test_without_the_mend_keras_on_tensorflow_is_another_network(tmp_path):
+    """Adam's second moment of an embedding is wrong there as soon as a token occurs twice."""
+    worker = workers.get("keras-tensorflow")
+    needed(worker)
+    folder = shutil.copytree(FOLDER, tmp_path / "keras")
+    source = (folder / "backend.py").read_text(encoding="utf-8")
+    assert "\ndef mended(optimiser):" in source
+    source += "\n\ndef mended(optimiser):\n    return optimiser\n"
+    (folder / "backend.py").write_text(source, encoding="utf-8")
+    unmended = msgspec.structs.replace(worker, folder=folder)
+    with joined.joined(unmended, tmp_path) as session:
+        verdict = prove(session, small("gru"), clock=False)
+        assert not verdict.same
+        assert verdict.first_failure.quantity == "change of embedding.weight by the first step"
+        assert verdict.first_failure.deviation > 0.01
+        joined.check_proof(session, small("mlp"))  # the other gradients are dense
+
+
+@pytest.mark.parametrize("variant", ["", "theano"])
+def test_a_backend_that_keras_lacks_is_refused(worker, variant, tmp_path):
+    status = needed(worker)
+    command = [status.interpreter, "-c", REFUSED, FOLDER, variant]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout == f"no Keras backend {variant!r}; there are: tensorflow, jax, torch\n"
+
+
+REFUSED = """\
+import sys
+sys.path.insert(0, sys.argv[1])
+import backend
+try:
+    backend.start("cpu", 1, sys.argv[2])
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_lock_has_what_it_asks_for(name):
+    environment = workers.get(name).uv
+    wanted = pinned(FOLDER / environment.requirements)
+    locked = pinned(FOLDER / environment.lock)
+    assert {"keras", "pyzmq", "msgpack", "numpy"} <= set(wanted) <= set(locked)
+    assert {name: locked[name] for name in wanted if wanted[name]}.items() <= wanted.items()
+
+
+def pinned(file: Path) -> dict[str, str]:
+    """Package → its version, or else nothing."""
+    lines = file.read_text(encoding="utf-8").split()
+    return {line.partition("==")[0]: line.partition("==")[2] for line in lines}
