@@ -4,6 +4,7 @@ from rosetta.workers.catalogue import Catalogue, catalogue, get
 from rosetta.workers.description import (
     Environment,
     JuliaEnvironment,
+    ProgramEnvironment,
     UvEnvironment,
     Variant,
     Worker,
@@ -18,6 +19,7 @@ __all__ = [
     "Catalogue",
     "Environment",
     "JuliaEnvironment",
+    "ProgramEnvironment",
     "UvEnvironment",
     "Variant",
     "Worker",

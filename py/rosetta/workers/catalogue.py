@@ -47,8 +47,12 @@ def catalogue(*folders: Path) -> Catalogue:
 def get(name: str, *folders: Path) -> Worker:
     """The worker called `name`; of ``torch:compile`` the variant.
 
+    With a slash it is the path of a folder with a ``worker.toml``, anywhere: ``examples/mine``.
+
     Raises UserError when there is none (naming the nearest ones), or when its file is wrong.
     """
+    if "/" in name:
+        return _at(Path(name))
     found = catalogue(*folders)
     name, colon, variant = name.partition(":")
     if name in found:
@@ -59,6 +63,14 @@ def get(name: str, *folders: Path) -> Worker:
     if several:
         raise UserError(f"{name} is the folder of several workers: {', '.join(several)}")
     raise UserError(unknown("worker", name, found))
+
+
+def _at(folder: Path) -> Worker:
+    found = read(folder / "worker.toml")
+    if len(found) > 1:
+        names = ", ".join(worker.name for worker in found)
+        raise UserError(f"{shown(folder)} is the folder of several workers: {names}")
+    return found[0]
 
 
 def _by_name(folders: Sequence[Path]) -> dict[str, list[Path]]:

@@ -67,9 +67,27 @@ class JuliaEnvironment(
     """How much is fetched for the packages, in words, such as ``90 MB``."""
 
 
-Environment = UvEnvironment | JuliaEnvironment
+class ProgramEnvironment(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="program",
+):
+    """The ``[environment]`` table of a worker in any other language: a program that is there."""
 
-INTERPRETERS = {UvEnvironment: "python", JuliaEnvironment: "julia"}
+    program: Text
+    """Looked for on the PATH (``node``), or with a slash in the worker's folder (``./worker``)."""
+    needs: tuple[Text, ...] = ()
+    """Files and folders in the worker's folder without which it can't run."""
+    install: Text
+    """What to do where something is missing, such as ``npm ci in its folder``."""
+
+
+Environment = UvEnvironment | JuliaEnvironment | ProgramEnvironment
+
+INTERPRETERS = {UvEnvironment: "python", JuliaEnvironment: "julia", ProgramEnvironment: "program"}
 """Kind of environment → the placeholder for its interpreter."""
 
 
@@ -140,6 +158,12 @@ class Worker(Description, frozen=True, kw_only=True):
         What a connection file says of device and threads, a tape doesn't: the argv does.
         """
         return self._filled(self.tape_argv, interpreter, tape=tape, device=device, threads=threads)
+
+    @property
+    def program(self) -> ProgramEnvironment:
+        """The environment, of a worker that is a program of this machine's."""
+        assert isinstance(self.environment, ProgramEnvironment)
+        return self.environment
 
     def with_variant(self, name: str) -> Worker:
         """This worker as the variant `name` of it. Raises UserError when there is none."""

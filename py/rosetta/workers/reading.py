@@ -109,8 +109,12 @@ def _complaints(worker: Worker, *, is_folder: bool) -> list[str]:
     for name, variant in worker.variants.items():
         key = f"variants.{name}.tasks"
         complaints += _task_complaints(key, variant.tasks or (), worker.tasks)
-    for key in ("requirements", "lock", "project"):
-        path = Path(getattr(worker.environment, key, None) or "")
+    environment = worker.environment
+    keys = ("requirements", "lock", "project")
+    named = [(key, getattr(environment, key, None)) for key in keys]
+    named += [("needs", name) for name in getattr(environment, "needs", ())]
+    for key, value in named:
+        path = Path(value or "")
         if path.is_absolute() or ".." in path.parts:
             complaints.append(f"environment.{key}: {str(path)!r} is outside the worker's folder")
     return complaints
