@@ -6,6 +6,7 @@ import math
 from array import array
 from collections import defaultdict
 from dataclasses import dataclass, field
+from statistics import median_low
 
 from rosetta.bench.plan import TaskPlan
 from rosetta.coordinator import Session, WorkerFailureError
@@ -29,12 +30,17 @@ class Participant:
     reason: str | None = None
     proof: Proof = "unproved"
     proof_detail: str | None = None
+    training: bool = False
+    """A process of its own is in training."""
     ready: Ready | None = None
     steps: int = 0
     final_loss: float | None = None
-    first_step_ns: int | None = None
-    work_ns: dict[int, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("Q")))
-    """copy_ns + step_ns of the timed steps, by block; the sum of two times needs the 64th bit."""
+    first_steps_ns: list[int] = field(default_factory=list)
+    """copy_ns + step_ns of the first step of each repeat."""
+    work_ns: dict[tuple[int, int], array[int]] = field(
+        default_factory=lambda: defaultdict(lambda: array("Q"))
+    )
+    """copy_ns + step_ns of the timed steps, by repeat and block; a sum needs the 64th bit."""
     step_ns: array[int] = field(default_factory=lambda: array("q"))
     copy_ns: array[int] = field(default_factory=lambda: array("q"))
     wait_ns: array[int] = field(default_factory=lambda: array("q"))
@@ -44,6 +50,8 @@ class Participant:
     cpu_steps: int = 0
     """… and how many steps they had."""
     evaluations: list[Evaluation] = field(default_factory=list)
+    """Of the last repeat."""
+    peak_memory_bytes: int = 0
 
     @property
     def name(self) -> str:
@@ -53,7 +61,20 @@ class Participant:
     @property
     def running(self) -> bool:
         """It takes part: it was started, and has neither failed nor finished."""
-        return self.session is not None and self.status is None
+        return self.training and self.session is not None and self.status is None
+
+    def begins(self) -> None:
+        """A training in a fresh process begins."""
+        self.training, self.evaluations = True, []
+
+    def ends(self) -> None:
+        """The process has left in good order."""
+        self.training = False
+
+    def finished(self) -> None:
+        """All repeats are done."""
+        if self.status is None:
+            self.status = "ok"
 
     def failed(self, failure: WorkerFailureError) -> None:
         """It can't go on; what it did so far is kept."""
@@ -77,9 +98,9 @@ class Participant:
         self.steps += 1
         self.final_loss = step.loss
         if step.phase == "first":
-            self.first_step_ns = result.copy_ns + result.step_ns
+            self.first_steps_ns.append(result.copy_ns + result.step_ns)
         if step.phase == "timed":
-            self.work_ns[step.block].append(result.copy_ns + result.step_ns)
+            self.work_ns[step.repeat, step.block].append(result.copy_ns + result.step_ns)
             self.step_ns.append(result.step_ns)
             self.copy_ns.append(result.copy_ns)
             if not opens_turn:
@@ -91,7 +112,6 @@ class Participant:
         `peak`: floating-point operations a second of matrix products on those threads.
         """
         hello = self.session.hello if self.session else None
-        process = self.session.process if self.session else None
         batch_size = plan.task.training.batch_size
         step_median, step_mad = _median_and_mad(self.step_ns)
         work_median, _ = _median_and_mad(array("Q", (t for b in self.work_ns.values() for t in b)))
@@ -120,12 +140,12 @@ class Participant:
             peak_share=self._peak_share(plan, work_median, peak),
             wait_ns_median=_median_and_mad(self.wait_ns)[0],
             copy_ns_median=_median_and_mad(self.copy_ns)[0],
-            first_step_ns=self.first_step_ns,
+            first_step_ns=median_low(self.first_steps_ns) if self.first_steps_ns else None,
             setup_ns=self.ready.setup_ns if self.ready else None,
             accuracy=self.evaluations[-1].accuracy if self.evaluations else None,
             evaluations=self.evaluations,
             final_loss=self.final_loss,
-            peak_memory_bytes=(process.peak_memory_bytes or None) if process else None,
+            peak_memory_bytes=self.peak_memory_bytes or None,
             framework=hello.framework if hello else None,
             framework_version=hello.framework_version if hello else None,
             language=hello.language if hello else self.worker.language,
@@ -145,7 +165,14 @@ class Participant:
 
 
 def step_record(
-    task: str, worker: str, result: Result, *, block: int, phase: Phase, attempt: int = 1
+    task: str,
+    worker: str,
+    result: Result,
+    *,
+    block: int,
+    phase: Phase,
+    attempt: int = 1,
+    repeat: int = 1,
 ) -> Step:
     """A RESULT as one line of `steps.jsonl`."""
     return Step(
@@ -155,6 +182,7 @@ def step_record(
         phase=phase,
         block=block,
         attempt=attempt,
+        repeat=repeat,
         loss=result.loss if math.isfinite(result.loss) else None,
         wait_ns=result.wait_ns,
         copy_ns=result.copy_ns,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rosetta.bench.resume import Earlier
+from rosetta.bench.schedule import Schedule
 from rosetta.coordinator import Deadlines, Plane
 from rosetta.datasets import Dataset
 from rosetta.errors import UserError
@@ -55,6 +56,9 @@ class Plan:
     threads: int
     device: str
     warmup: int = DEFAULT_WARMUP
+    schedule: Schedule = "interleaved"
+    repeats: int = 1
+    """How often everybody is trained, in fresh processes."""
     credit: int = 2
     bind: str | None = None
     encrypt: bool = False

@@ -16,8 +16,7 @@ def with_ratios(
     """`rows` with `ratio` and `ratio_interval`.
 
     Rows that aren't `ok`, networks that aren't the same, and workers that measure the harness take
-    no part. Without a baseline
-    row there are no ratios.
+    no part. Without a baseline row there are no ratios.
     """
     timed = {
         p.name: p.work_ns
@@ -32,7 +31,9 @@ def with_ratios(
     for row in rows:
         blocks = timed.get(row.worker)
         ratio = blocks and ratio_of_blocks(
-            [reference[n] for n in numbers], [blocks.get(n, ()) for n in numbers]
+            [reference[n] for n in numbers],
+            [blocks.get(n, ()) for n in numbers],
+            repeats=[repeat for repeat, _ in numbers],
         )
         if row.worker == baseline:
             row = msgspec.structs.replace(row, ratio=1.0)

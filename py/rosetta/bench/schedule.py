@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from rosetta.results import Phase
 
 T = TypeVar("T")
+
+Schedule = Literal["interleaved", "sequential"]
+"""``interleaved``: all workers are alive and take turns; ``sequential``: one after the other."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,13 @@ def phase(step: int, warmup: int) -> Phase:
     if step == 0:
         return "first"
     return "warmup" if step <= warmup else "timed"
+
+
+def groups(participants: Sequence[T], kind: Schedule, repeat: int, seed: int) -> list[list[T]]:
+    """Those that are alive together. One after the other, each repeat has another order."""
+    if kind == "interleaved":
+        return [list(participants)] if participants else []
+    return [[participant] for participant in turns(participants, repeat - 1, seed)]
 
 
 def turns(participants: Sequence[T], block: int, seed: int) -> list[T]:

@@ -18,7 +18,7 @@ from rosetta.coordinator import Router, Session, prepare_batch, prepare_setup
 from rosetta.datasets import Split
 from rosetta.protocol import VERSION, Arrays, encode
 from rosetta.protocol.frames import Frames
-from rosetta.protocol.messages import Bye, End, Hello, Message, Result, Welcome
+from rosetta.protocol.messages import Bye, End, Hello, Message, Welcome
 from rosetta.protocol.tape import FROM_COORDINATOR, FROM_WORKER, TapeWriter
 from rosetta.tasks import Task
 from rosetta.workers import Worker
@@ -62,7 +62,7 @@ def record_tape(
     threads: int,
     device: str = "cpu",
     dropout: bool = False,
-    on_result: Callable[[Result], None] = lambda result: None,
+    on_loss: Callable[[int, float], None] = lambda step, loss: None,
 ) -> None:
     """Have `worker` train, and write what both sides said to `path`.
 
@@ -81,7 +81,7 @@ def record_tape(
             scratch = Path(folder)
             launch(session, worker, name="worker", scratch=scratch, log=scratch / "log")
             session.await_hello(time.monotonic())
-            _train(session, task, train, steps, seed, dropout, on_result)
+            _train(session, task, train, steps, seed, dropout, on_loss)
             session.bye()
         finally:
             session.close()
@@ -95,7 +95,7 @@ def _train(
     steps: int,
     seed: int,
     dropout: bool,
-    on_result: Callable[[Result], None],
+    on_loss: Callable[[int, float], None],
 ) -> None:
     order = tasks.Order(len(train), task.training.batch_size, seed)
     first = train.inputs[order.rows(0)]
@@ -105,7 +105,7 @@ def _train(
         rows = order.rows(step)
         inputs, labels = train.inputs[rows], train.labels[rows]
         batch = prepare_batch(session.router.next_id(), step, inputs, labels)
-        session.train([batch], on_result)
+        session.train([batch], lambda result: on_loss(result.step, result.loss))
         if step + 1 in READ_AFTER:
             list(session.predict([first], task.classes))
             session.parameters()

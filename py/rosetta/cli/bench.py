@@ -14,6 +14,7 @@ from rosetta.bench import interrupts, run
 from rosetta.bench import resume as resuming
 from rosetta.bench.plan import DEFAULT_WARMUP
 from rosetta.bench.progress import reporter
+from rosetta.bench.schedule import Schedule
 from rosetta.cli import bench_options, options
 from rosetta.coordinator import Deadlines, Plane
 from rosetta.errors import UserError
@@ -57,6 +58,12 @@ def command(
     warmup: Annotated[
         int, typer.Option(min=0, max=1000, help="Steps after the first that aren't timed")
     ] = (DEFAULT_WARMUP),
+    schedule: Annotated[
+        Schedule, typer.Option(help="Workers take turns, or one follows the other")
+    ] = "interleaved",
+    repeats: Annotated[
+        int, typer.Option(min=1, max=1000, help="Train this often, in fresh processes each time")
+    ] = 1,
     block: Annotated[
         int | None,
         typer.Option(min=1, max=1000, help="Steps of one turn [10, or a tenth of all]"),

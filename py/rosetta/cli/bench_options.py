@@ -14,6 +14,7 @@ from rosetta import doctor, machine, tasks, workers
 from rosetta.bench import Plan
 from rosetta.bench.plan import plan_task
 from rosetta.bench.resume import Earlier
+from rosetta.bench.schedule import Schedule
 from rosetta.cli import options
 from rosetta.coordinator import Deadlines, Plane
 from rosetta.errors import UserError
@@ -42,6 +43,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     threads: int | None
     device: str
     warmup: int
+    schedule: Schedule
+    repeats: int
     block: int | None
     credit: int
     test_samples: int | None
@@ -110,6 +113,8 @@ def plan(asked: Options, note: Callable[[str], None], earlier: Earlier | None = 
         threads=asked.threads or machine.usable_cpus(),
         device=asked.device,
         warmup=asked.warmup,
+        schedule=asked.schedule,
+        repeats=asked.repeats,
         credit=asked.credit,
         bind=asked.bind,
         encrypt=asked.encrypt,

@@ -23,6 +23,9 @@ class Step(Struct, frozen=True, kw_only=True):
     attempt: Annotated[
         int, Meta(ge=1, description="2 and more after --resume: a task's last attempt counts")
     ] = 1
+    repeat: Annotated[
+        int, Meta(ge=1, description="the how many-th training in fresh processes, from 1")
+    ] = 1
     loss: Annotated[float | None, Meta(description="null when it is not a finite number")]
     wait_ns: Nanoseconds
     copy_ns: Nanoseconds

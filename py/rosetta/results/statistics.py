@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 RESAMPLES = 4000
 MIN_BLOCKS = 5
@@ -41,7 +43,10 @@ def quantile(values: Sequence[int], q: float) -> int | None:
 
 
 def ratio_of_blocks(
-    baseline: Sequence[Sequence[int]], other: Sequence[Sequence[int]], seed: int = 1
+    baseline: Sequence[Sequence[int]],
+    other: Sequence[Sequence[int]],
+    seed: int = 1,
+    repeats: Sequence[int] | None = None,
 ) -> Ratio | None:
     """How much faster `other` is than `baseline`, block by block.
 
@@ -50,20 +55,41 @@ def ratio_of_blocks(
     a few blocks in which the machine did something else don't move it.
     The interval is a bootstrap over blocks, not steps, since steps of one block share the machine's
     mood: the expanded percentile interval of Hesterberg 2015 (The American Statistician 69(4),
-    section 3.2), because plain percentiles cover only 86 % of the cases with five blocks. None
-    without a common block.
+    section 3.2), because plain percentiles cover only 86 % of the cases with five blocks. With
+    `repeats`, which say of each block in which fresh process it was trained, repeats are drawn
+    first and blocks within them, and what is expanded is for that many repeats: what differs from
+    process to process (where its memory lies, what its tuner chose) is not known from one.
+    None without a common block.
     """
-    pairs = [(b, o) for b, o in zip(baseline, other, strict=False) if b and o]
+    numbers = repeats if repeats is not None else [0] * len(baseline)
+    pairs = [(n, b, o) for n, b, o in zip(numbers, baseline, other, strict=False) if b and o]
     if not pairs:
         return None
-    logs = np.array([_log_median(b) - _log_median(o) for b, o in pairs])
-    value = math.exp(float(np.median(logs)))
-    if len(logs) < MIN_BLOCKS:
+    logs: dict[int, list[float]] = defaultdict(list)
+    for number, before, after in pairs:
+        logs[number].append(_log_median(before) - _log_median(after))
+    value = math.exp(float(np.median(np.concatenate(list(logs.values())))))
+    if len(pairs) < MIN_BLOCKS:
         return Ratio(value, None)
-    picks = np.random.default_rng(seed).integers(0, len(logs), (RESAMPLES, len(logs)))
-    tail = _expanded_tail(len(logs))
-    low, high = np.quantile(np.median(logs[picks], axis=1), (tail, 1 - tail))
+    medians = _resampled_medians([np.array(one) for one in logs.values()], seed)
+    tail = _expanded_tail(len(logs) if len(logs) > 1 else len(pairs))
+    low, high = np.quantile(medians, (tail, 1 - tail))
     return Ratio(value, (math.exp(low), math.exp(high)))
+
+
+def _resampled_medians(repeats: Sequence[NDArray[np.float64]], seed: int) -> NDArray[np.float64]:
+    """Medians of samples that are drawn with replacement: repeats, then blocks within each."""
+    rng = np.random.default_rng(seed)
+    if len(repeats) == 1:
+        (blocks,) = repeats
+        picks = rng.integers(0, len(blocks), (RESAMPLES, len(blocks)))
+        medians: NDArray[np.float64] = np.median(blocks[picks], axis=1)
+        return medians
+    drawn = [
+        [repeats[n][rng.integers(0, len(repeats[n]), len(repeats[n]))] for n in numbers]
+        for numbers in rng.integers(0, len(repeats), (RESAMPLES, len(repeats)))
+    ]
+    return np.array([np.median(np.concatenate(sample)) for sample in drawn])
 
 
 def _expanded_tail(n: int, alpha: float = 0.05) -> float:

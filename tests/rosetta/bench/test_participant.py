@@ -179,3 +179,21 @@ def test_nonsense_times_get_a_ratio_like_any_other() -> None:
     quick = trained(*[result(n, copy_ns=0, step_ns=0) for n in range(12)])
     quick.status = "ok"
     assert with_ratios([row_of(quick)], [quick], "torch")[0].ratio == 1.0
+
+
+def test_the_first_step_is_the_median_of_the_repeats() -> None:
+    participant = Participant(TORCH_LIKE)
+    for repeat, time in enumerate((900, 500, 700), 1):
+        given = result(0, step_ns=time, copy_ns=0)
+        record = step_record("mlp", "torch", given, block=0, phase="first", repeat=repeat)
+        participant.add(record, given, opens_turn=True)
+    assert row_of(participant).first_step_ns == 700
+
+
+def test_accuracy_is_that_of_the_last_repeat() -> None:
+    participant = Participant(TORCH_LIKE)
+    for accuracy in (0.25, 0.5):
+        participant.begins()
+        participant.evaluations.append(Evaluation(after_step=9, samples=64, accuracy=accuracy))
+        participant.ends()
+    assert [e.accuracy for e in row_of(participant).evaluations] == [0.5]

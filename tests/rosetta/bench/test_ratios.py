@@ -20,7 +20,7 @@ def participant(name: str, work_ns: dict[int, int], *, status: str = "ok", harne
     worker = msgspec.structs.replace(NULL, name=name, harness=harness)
     made = Participant(worker, status=status)
     for block, time in work_ns.items():
-        made.work_ns[block] = array("Q", [time] * 3)
+        made.work_ns[1, block] = array("Q", [time] * 3)
     return made
 
 
@@ -95,4 +95,4 @@ def test_asking_about_blocks_adds_none() -> None:
     """`work_ns` makes a block when one is asked for; the ratios mustn't."""
     other = participant("other", {1: 1})
     ratios(participant("base", steady(200)), other)
-    assert list(other.work_ns) == [1]
+    assert list(other.work_ns) == [(1, 1)]

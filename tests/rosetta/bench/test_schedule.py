@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rosetta.bench import schedule
 from rosetta.bench.schedule import Block, blocks, phase, turns
 
 PLANS = st.fixed_dictionaries(
@@ -118,3 +119,16 @@ def test_seeds_give_different_orders() -> None:
 def test_nobody_and_one_alone(block: int) -> None:
     assert turns([], block, 1) == []
     assert turns(["a"], block, 1) == ["a"]
+
+
+def test_interleaved_workers_are_alive_together() -> None:
+    assert schedule.groups(["a", "b", "c"], "interleaved", 1, 0) == [["a", "b", "c"]]
+    assert schedule.groups([], "interleaved", 1, 0) == []
+
+
+def test_sequential_workers_follow_each_other_in_an_order_that_changes() -> None:
+    orders = [schedule.groups(["a", "b", "c"], "sequential", n, 0) for n in range(1, 7)]
+    assert all(sorted(order) == [["a"], ["b"], ["c"]] for order in orders)
+    for place in range(3):
+        assert sorted(order[place][0] for order in orders) == sorted("aabbcc")
+    assert schedule.groups([], "sequential", 1, 0) == []

@@ -162,3 +162,22 @@ def test_value_and_interval_lie_among_the_blocks_ratios(
     assert math.exp(min(each)) <= min(low, ratio.value) * slack
     assert max(high, ratio.value) <= math.exp(max(each)) * slack
     assert ratio_of_blocks(first, second) == ratio, "seeded"
+
+
+def test_repeats_that_agree_have_the_interval_of_their_blocks() -> None:
+    """Three fresh processes, each twice as fast in each of three blocks."""
+    ratio = ratio_of_blocks([[200]] * 9, [[100]] * 9, repeats=[1, 1, 1, 2, 2, 2, 3, 3, 3])
+    assert ratio is not None
+    assert ratio.interval == pytest.approx((2.0, 2.0))
+
+
+def test_what_differs_from_process_to_process_widens_the_interval() -> None:
+    """In one process of three it is twice as fast, in each of its many blocks alike."""
+    times = [[100]] * 20 + [[50]] * 20 + [[100]] * 20
+    numbers = [1] * 20 + [2] * 20 + [3] * 20
+    together = ratio_of_blocks([[100]] * 60, times)
+    apart = ratio_of_blocks([[100]] * 60, times, repeats=numbers)
+    assert together is not None and apart is not None
+    assert together.value == apart.value == pytest.approx(1.0)
+    assert together.interval == pytest.approx((1.0, 1.0))
+    assert apart.interval == pytest.approx((1.0, 2.0))
