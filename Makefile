@@ -36,6 +36,10 @@ bench: $(VENV)/ready ## compare the frameworks: WORKERS= TASKS= DATA= DEVICE= TH
 worker: $(VENV)/ready ## run one worker alone: WORKER=torch TASK=mlp ARGS=
 	@$(BIN)/rosetta worker $(WORKER) --task $(TASK) $(ARGS)
 
+.PHONY: conform
+conform: $(VENV)/ready ## ask a worker everything that the protocol says: WORKER=torch ARGS=
+	@$(BIN)/rosetta conform $(WORKER) $(ARGS)
+
 .PHONY: rosetta
 rosetta: $(VENV)/ready ## run any command: ARGS="doctor"
 	@$(BIN)/rosetta $(ARGS)

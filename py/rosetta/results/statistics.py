@@ -77,6 +77,28 @@ def ratio_of_blocks(
     return Ratio(value, (math.exp(low), math.exp(high)))
 
 
+def ratio_of_runs(
+    before: Sequence[Sequence[int]], after: Sequence[Sequence[int]], seed: int = 1
+) -> Ratio | None:
+    """How much faster a later run is than an earlier one; each holds the times of its own blocks.
+
+    The value is the ratio of the medians of the blocks' medians, the interval a bootstrap over the
+    blocks of either run by itself, expanded as in `ratio_of_blocks` for the shorter of them; None
+    with fewer than five blocks in one.
+    """
+    logs = [np.array([_log_median(b) for b in blocks if b]) for blocks in (before, after)]
+    fewest = min(len(series) for series in logs)
+    if not fewest:
+        return None
+    value = math.exp(float(np.median(logs[0]) - np.median(logs[1])))
+    if fewest < MIN_BLOCKS:
+        return Ratio(value, None)
+    medians = [_resampled_medians([series], seed + n) for n, series in enumerate(logs)]
+    tail = _expanded_tail(fewest)
+    low, high = np.quantile(medians[0] - medians[1], (tail, 1 - tail))
+    return Ratio(value, (math.exp(low), math.exp(high)))
+
+
 def _resampled_medians(repeats: Sequence[NDArray[np.float64]], seed: int) -> NDArray[np.float64]:
     """Medians of samples that are drawn with replacement: repeats, then blocks within each."""
     rng = np.random.default_rng(seed)

@@ -1,0 +1,55 @@
+"""`rosetta compare`: is one run as fast as another?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from rosetta.cli import options
+from rosetta.errors import UserError, one_line
+from rosetta.results.comparison import Compared, compare
+
+
+def command(
+    before: Annotated[Path, typer.Argument(help="Run directory: what is compared with")],
+    after: Annotated[Path, typer.Argument(help="Run directory")],
+    fail_if_slower: Annotated[
+        str | None,
+        typer.Option(help="Exit with 1 where a row is slower by more than this: 5% or 0.05"),
+    ] = None,
+) -> int:
+    """Compare the speed of two runs, worker by worker, with 95 % intervals.
+
+    "No difference" is said where the interval holds 1.00.
+    """
+    share = _share(fail_if_slower) if fail_if_slower is not None else None
+    rows = compare(before, after)
+    table = Table("task", "worker", "speed", "95 % interval", "", box=None)
+    for row in rows:
+        cells = (row.task, row.worker, *_figures(row), row.verdict)
+        table.add_row(*(Text(one_line(cell)) for cell in cells))  # plain text is no markup
+    options.output().print(table)
+    slower = [row for row in rows if share is not None and row.is_slower_by(share)]
+    for row in slower:
+        options.say(f"{row.worker} on {row.task} is slower by more than {fail_if_slower}")
+    return 1 if slower else 0
+
+
+def _figures(row: Compared) -> tuple[str, str]:
+    if row.ratio is None:
+        return "", ""
+    interval = row.ratio.interval
+    return f"{row.ratio.value:.3f}", f"{interval[0]:.3f}-{interval[1]:.3f}" if interval else ""
+
+
+def _share(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text.strip())
+    share = float(found[1]) / (100 if found[2] else 1) if found else 1.0
+    if not 0 <= share < 1:
+        raise UserError(f"--fail-if-slower {text!r}: a share from 0% to 100%, such as 5% or 0.05")
+    return share
