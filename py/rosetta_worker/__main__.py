@@ -56,7 +56,9 @@ def _replay(options: argparse.Namespace) -> int:
     try:
         backend, hello = _start(options, device, threads, channel.live)
         hello.update(run="tape", key="", worker=os.path.basename(os.path.abspath(options.folder)))
-        return Session(channel, backend, device, threads).run(hello)
+        status = Session(channel, backend, device, threads).run(hello)
+        console.report(channel.recorded)
+        return status if channel.recorded.right else status or 1
     finally:
         channel.close()
 

@@ -1,5 +1,8 @@
 """What a worker prints when it runs from a tape."""
 
+import sys
+
+from rosetta_worker.recorded import Recorded
 from rosetta_worker.wire import Header
 
 _MS = 1e6
@@ -10,6 +13,14 @@ def show(header: Header) -> None:
     line = _LINES.get(header["type"])
     if line:
         print(line(header), flush=True)
+
+
+def report(recorded: Recorded) -> None:
+    """Say which answers are the recorded ones; on standard error, which aren't."""
+    for line in recorded.lines(right=True):
+        print(line, flush=True)
+    for line in recorded.lines(right=False):
+        print("rosetta worker: " + line, file=sys.stderr, flush=True)
 
 
 def _hello(header: Header) -> str:

@@ -69,13 +69,15 @@ def decode(
         raise WireError(
             "bad_frames", "%d frames: a message has 1 to %d" % (len(frames), MAX_FRAMES)
         )
-    header = _header(bytes(frames[0]))
+    header = decode_header(frames[0])
     if known is not None and header["type"] not in known:
         return header, {}
     return header, _arrays(header, frames[1:], shared)
 
 
-def _header(data: bytes) -> Header:
+def decode_header(frame: Any) -> Header:
+    """The header that is a message's first frame. Raises `WireError`."""
+    data = bytes(frame)
     if len(data) > MAX_HEADER_BYTES:
         raise WireError(
             "bad_header", "header of %d bytes: at most %d" % (len(data), MAX_HEADER_BYTES)

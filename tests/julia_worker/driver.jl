@@ -6,7 +6,10 @@
 
 push!(LOAD_PATH, joinpath(@__DIR__, "..", "..", "julia"))
 
-using RosettaWorker: RosettaWorker, Backend, Connection, MessagePack, Session, WireError, Zmq
+using RosettaWorker: RosettaWorker, Arrays, Backend, Connection, Header, MessagePack, OrderedMap
+using RosettaWorker: Session, WireError, Zmq
+
+include("golden.jl")
 
 # --- sessions with a coordinator that has decided beforehand what it says -------------------------
 
@@ -202,7 +205,7 @@ end
 const REQUESTS = Dict(
     "version" => request -> string(VERSION),
     "play" => play, "main" => run_main, "unpack" => unpack, "parse_json" => parse_json,
-    "decode" => decode, "echo" => echo, "wait_in_vain" => wait_in_vain,
+    "decode" => decode, "golden" => golden, "echo" => echo, "wait_in_vain" => wait_in_vain,
     "send_in_vain" => send_in_vain,
 )
 

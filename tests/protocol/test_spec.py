@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 import rosetta_reference
-from rosetta import tasks, workers
+from rosetta import tasks
 from rosetta.coordinator import Deadlines, connection_file
 from rosetta.coordinator.encryption import CurveKeys
 from rosetta.coordinator.session import RECONNECT_NS
 from rosetta.protocol import decode, encode, limits, messages
 from rosetta.protocol.tape import FROM_COORDINATOR, read_tape
-from rosetta_worker import wire
+from rosetta.workers import reading
+from rosetta_worker import recorded, wire
 
 CHECKOUT = Path(__file__).parents[2]
 SPEC = (CHECKOUT / "protocol" / "SPEC.md").read_text(encoding="utf-8")
@@ -171,6 +172,20 @@ def test_the_deadlines_are_the_coordinators() -> None:
     assert "the coordinator's default is 10 seconds" in " ".join(SECTIONS["7"].split())
 
 
+def test_the_tolerances_of_recorded_answers_are_the_runtimes() -> None:
+    (stated,) = (table for table in tables(SECTIONS["8"]) if "deviation" in table[0])
+    numbers = {row["answer"]: re.findall(r"[0-9]e-[0-9]", row["at most"]) for row in stated}
+    assert {kind: list(map(float, found)) for kind, found in numbers.items() if found} == {
+        "RESULT": [recorded.FIRST_LOSS, recorded.LATER_LOSS, recorded.LATER_LOSS_ROUGH],
+        "PREDICTIONS": [recorded.FIRST_LOGITS, recorded.LATER_LOGITS],
+        "VALUES": [recorded.FIRST_CHANGE, recorded.LATER_CHANGE],
+    }
+    text = " ".join(SECTIONS["8"].split())
+    assert f"losses from *n* = {recorded.STEPS_OF_LOSSES} on" in text
+    assert f"`conv` layer from *n* = {recorded.STEPS_OF_LOSSES_ROUGH} on" in text
+    assert f"predictions and parameters for *n* > {recorded.STEPS_OF_VALUES}" in text
+
+
 def test_the_parameters_are_those_of_the_task_files() -> None:
     (stated,) = tables(SECTIONS["11"])
     for name in ("mlp", "cnn", "gru"):
@@ -310,4 +325,4 @@ def test_the_connection_file_has_the_keys_that_are_written(tmp_path: Path) -> No
     assert msgspec.json.decode(shown).keys() == written_keys - {"curve"}
     assert path.stat().st_mode & 0o777 == 0o600
     named = set(re.findall(r"\{(\w+)\}", " ".join(row["placeholder"] for row in placeholders)))
-    assert named == workers._ARGV_PLACEHOLDERS | workers._TAPE_PLACEHOLDERS
+    assert named == reading._ARGV_PLACEHOLDERS | reading._TAPE_PLACEHOLDERS

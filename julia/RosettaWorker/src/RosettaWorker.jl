@@ -19,6 +19,9 @@ const PROTOCOL = "1.0"
 
 include("errors.jl")
 include("zmq.jl")
+include("ordered_maps.jl")
+using .OrderedMaps: OrderedMap
+
 include("messagepack.jl")
 include("json.jl")
 include("wire.jl")
@@ -28,6 +31,7 @@ include("checks.jl")
 include("backends.jl")
 include("connection_file.jl")
 include("connection.jl")
+include("recorded.jl")
 include("console.jl")
 include("tape.jl")
 include("session.jl")

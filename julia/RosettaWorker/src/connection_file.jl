@@ -15,7 +15,7 @@ struct ConnectionFile
     device::Union{String,Nothing}
     threads::Union{Int,Nothing}
     "Z85 texts `server_key`, `public_key` and `secret_key`; nothing: not encrypted."
-    curve::Union{Dict{String,Any},Nothing}
+    curve::Union{AbstractDict,Nothing}
 end
 
 """
@@ -31,7 +31,7 @@ function read_connection_file(path::AbstractString)
         throw(WorkerError("connection file $path: $(describe(error))"))
     end
     unusable(what) = throw(WorkerError("connection file $path$what"))
-    content isa Dict || unusable(": not a JSON object")
+    content isa AbstractDict || unusable(": not a JSON object")
     texts = ("protocol", "endpoint", "run", "key", "worker")
     lacking = [key for key in texts if !(get(content, key, nothing) isa String)]
     isempty(lacking) || unusable(" lacks $(join(lacking, ", "))")
@@ -52,7 +52,8 @@ end
 
 is_thread_count(value) = value isa Int && 1 <= value <= 65536
 
-is_curve(value) = value isa Dict && all(key -> is_z85(get(value, key, nothing)), CURVE_KEYS)
+is_curve(value) =
+    value isa AbstractDict && all(key -> is_z85(get(value, key, nothing)), CURVE_KEYS)
 
 "Whether a value is a key of 32 bytes in Z85."
 function is_z85(value)

@@ -1,7 +1,5 @@
 # What a worker prints when it runs from a tape.
 
-using Printf: @sprintf
-
 in_ms(header::Header, key) = header[key] / 1e6
 
 "Print a line for an answer, where there is something to say; times in milliseconds."
@@ -10,6 +8,13 @@ function show_answer(header::Header)
     line === nothing && return
     println(stdout, line(header))
     flush(stdout)
+end
+
+"Say which answers are the recorded ones; on standard error, which aren't."
+function report(recorded::Recorded)
+    for comparison in values(recorded.found), line in verdict_lines(comparison)
+        is_right(comparison) ? println(stdout, line) : log_line(line)
+    end
 end
 
 hello_line(header::Header) =

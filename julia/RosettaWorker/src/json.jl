@@ -1,10 +1,12 @@
 """
 A strict reader of JSON (RFC 8259), for the connection file: the standard library has none.
 
-Objects become `Dict{String,Any}` (a key that comes twice has the value that comes last), arrays
-`Vector{Any}`, integers that fit `Int64`, all other numbers `Float64`, null `nothing`.
+Objects become `OrderedMap{String,Any}` (a key that comes twice has the value that comes last),
+arrays `Vector{Any}`, integers that fit `Int64`, all other numbers `Float64`, null `nothing`.
 """
 module Json
+
+using ..OrderedMaps: OrderedMap
 
 const MAX_DEPTH = 64
 
@@ -65,7 +67,7 @@ function read_value(reader::Reader, depth::Int)
 end
 
 function read_object(reader::Reader, depth::Int)
-    object = Dict{String,Any}()
+    object = OrderedMap{String,Any}()
     read_members(reader, '{', '}') do
         skip_space(reader)
         key = read_text(reader)

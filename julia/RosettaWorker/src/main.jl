@@ -50,7 +50,9 @@ function replay(options::Options)
         backend, hello = start(options.folder, device, threads, live = false)
         name = basename(rstrip(abspath(options.folder), '/'))
         merge!(hello, Header("run" => "tape", "key" => "", "worker" => name))
-        return run(Session(tape, backend, device, threads), hello)
+        status = run(Session(tape, backend, device, threads), hello)
+        report(tape.recorded)
+        return status == 0 && !is_right(tape.recorded) ? 1 : status
     finally
         close(tape)
     end

@@ -9,12 +9,15 @@ MessagePack (https://github.com/msgpack/msgpack/blob/master/spec.md) with the st
 | str | `String`, of valid UTF-8 | `AbstractString` |
 | bin | `Vector{UInt8}` | the same |
 | array | `Vector{Any}` | any other `AbstractVector` |
-| map | `Dict{String,Any}`; `Dict{Any,Any}` with a key that isn't a text | `AbstractDict` |
+| map | `OrderedMap{String,Any}`; `OrderedMap{Any,Any}` with a key that isn't a text | `AbstractDict`, in its order |
 | ext | `Extension` | the same |
 
-A key that comes twice has the value that comes last.
+A key that comes twice has the value that comes last. What is read and written again has the same
+bytes, unless a length or an integer wasn't in its shortest form or a key came twice.
 """
 module MessagePack
+
+using ..OrderedMaps: OrderedMap
 
 "The bytes aren't one msgpack value; one sentence."
 struct MessagePackError <: Exception
@@ -139,11 +142,11 @@ end
 
 function read_map(reader::Reader, count::Int, depth::Int)
     require(reader, 2 * count)
-    map = Dict{String,Any}()
+    map = OrderedMap{String,Any}()
     for _ in 1:count
         key = read_value(reader, depth + 1)
         key isa Union{AbstractDict,Vector{Any}} && throw(MessagePackError("a key is a container"))
-        key isa String || map isa Dict{Any,Any} || (map = Dict{Any,Any}(map))
+        key isa String || map isa OrderedMap{Any,Any} || (map = OrderedMap{Any,Any}(map))
         map[key] = read_value(reader, depth + 1)
     end
     return map

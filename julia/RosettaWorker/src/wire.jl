@@ -19,7 +19,8 @@ const DTYPES = Dict{String,DataType}(
 )
 const DTYPE_NAMES = Dict{DataType,String}(type => name for (name, type) in DTYPES)
 
-const Header = Dict{String,Any}
+"A header, or a map in one: its keys are in the order in which they stand on the wire."
+const Header = OrderedMap{String,Any}
 
 "Arrays by name, in the order of the message."
 const Arrays = Vector{Pair{String,Array}}

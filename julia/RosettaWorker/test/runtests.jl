@@ -42,9 +42,9 @@ function write_tape(path, messages...)
 end
 
 @testset "RosettaWorker" begin
-    for name in ("errors", "zmq", "messagepack", "json", "wire", "shared_memory", "networks",
-                 "checks", "backends", "connection_file", "connection", "tape", "console",
-                 "options", "process", "main")
+    for name in ("errors", "zmq", "ordered_maps", "messagepack", "json", "wire", "shared_memory",
+                 "networks", "checks", "backends", "connection_file", "connection", "tape",
+                 "recorded", "console", "options", "process", "main")
         @testset "$name" begin
             include("test_$name.jl")
         end

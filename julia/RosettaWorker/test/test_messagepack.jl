@@ -1,17 +1,26 @@
+using RosettaWorker: OrderedMap
 using RosettaWorker.MessagePack: Extension, MessagePackError, pack, unpack
 
 @testset "a value comes back as it was" begin
     for value in (
         nothing, true, false, 0, -1, 127, -32, 128, 2^40, -2^40, typemax(Int64), typemin(Int64),
         typemax(UInt64), 1.5f0, 1.5, -0.0, Inf, "", "äöü", "x"^300, UInt8[], UInt8[1, 2],
-        Any[], Any[1, "two", nothing], collect(Any, 1:20), Dict{String,Any}("a" => Any[1]),
-        Dict{Any,Any}(1 => "x"), Extension(Int8(-1), UInt8[1, 2, 3, 4]),
+        Any[], Any[1, "two", nothing], collect(Any, 1:20),
+        OrderedMap{String,Any}("a" => Any[1]), OrderedMap{Any,Any}("a" => 0, 1 => "x"), Extension(Int8(-1), UInt8[1, 2, 3, 4]),
         Extension(Int8(5), UInt8[]),
     )
         unpacked, too_deep = unpack(pack(value))
         @test isequal(unpacked, value) && typeof(unpacked) == typeof(value) && !too_deep
     end
     @test isnan(first(unpack(pack(NaN))))
+end
+
+@testset "a map is written in the order in which it was read" begin
+    for keys in (["b", "a", "c"], [3, "b", 2, "a"], string.(40:-1:1))
+        data = pack(OrderedMap{Any,Any}(key => index for (index, key) in enumerate(keys)))
+        @test pack(first(unpack(data))) == data
+    end
+    @test pack(first(unpack([0x82, 0xa1, 0x61, 0x01, 0xa1, 0x61, 0x02]))) == [0x81, 0xa1, 0x61, 0x02]
 end
 
 @testset "what isn't a value is an error" begin

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ from rosetta.protocol import VERSION, Arrays, encode
 from rosetta.protocol.frames import Frames
 from rosetta.protocol.messages import Bye, End, Hello, Message, Welcome
 from rosetta.protocol.tape import FROM_COORDINATOR, FROM_WORKER, TapeWriter
+from rosetta.scratch import ScratchFolder
 from rosetta.tasks import Task
 from rosetta.workers import Worker
 
@@ -70,19 +70,15 @@ def record_tape(
     the first batch are asked for before the first step, logits and parameters after `READ_AFTER`
     steps. Raises `WorkerFailureError`, and leaves no tape then.
     """
-    router = Router()
-    with (
-        tempfile.TemporaryDirectory(prefix="rosetta-tape-") as folder,
-        TapeWriter(path) as tape,
-        orderly(router),
-    ):
+    with ScratchFolder() as scratch, TapeWriter(path) as tape:
+        router = Router()
         session = RecordedSession(tape, router, worker.name, device=device, threads=threads)
         try:
-            scratch = Path(folder)
-            launch(session, worker, name="worker", scratch=scratch, log=scratch / "log")
-            session.await_hello(time.monotonic())
-            _train(session, task, train, steps, seed, dropout, on_loss)
-            session.bye()
+            with orderly(router):
+                launch(session, worker, name="worker", scratch=scratch, log=scratch / "log")
+                session.await_hello(time.monotonic())
+                _train(session, task, train, steps, seed, dropout, on_loss)
+                session.bye()
         finally:
             session.close()
             router.close()

@@ -71,7 +71,8 @@ class Training:
     def _launch(self, participant: Participant) -> None:
         worker = participant.worker
         session = participant.session = new_session(self._context, participant)
-        name = f"{worker.name}.{self._task.task.name}.{self._repeat}"
+        name = f"{worker.name}.{self._task.task.name}"
+        name += f".{self._repeat}" if self._repeat > 1 else ""
         if worker.name in self._plan.joining:
             file = self._context.directory.path.resolve() / f"{name}.connection.json"
             session.write_connection_file(file, elsewhere=True)
