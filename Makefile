@@ -2,6 +2,7 @@
 # make test    everything it needs, the linters, then every test of the core and of a few workers
 # make test WORKERS=all    the tests of every worker too
 # make worker WORKER=torch [TASK=cnn]    one worker alone, from a tape
+# make conform WORKER=knet               whether a worker speaks the protocol
 #
 # Choices: WORKERS=torch,numpy TASKS=cnn DATA=synthetic DEVICE=cuda THREADS=1, and ARGS="..." for
 # whatever else the command takes (make rosetta ARGS="bench --help").
@@ -38,7 +39,8 @@ worker: $(VENV)/ready ## run one worker alone: WORKER=torch TASK=mlp ARGS=
 
 .PHONY: conform
 conform: $(VENV)/ready ## ask a worker everything that the protocol says: WORKER=torch ARGS=
-	@$(BIN)/rosetta conform $(WORKER) $(ARGS)
+	@$(BIN)/rosetta conform $(WORKER) $(if $(DEVICE),--device $(DEVICE)) \
+		$(if $(THREADS),--threads $(THREADS)) $(ARGS)
 
 .PHONY: rosetta
 rosetta: $(VENV)/ready ## run any command: ARGS="doctor"

@@ -18,9 +18,9 @@ import pytest
 from numpy.typing import NDArray
 
 import rosetta_reference
-from proofs.small import small
 from rosetta import datasets, tasks, workers
 from rosetta.bench.launch import launch
+from rosetta.conformance.small import small
 from rosetta.coordinator import Deadlines, Router, Session, WorkerFailureError, prepare_batch
 from rosetta.datasets import Split
 from rosetta.proof import prove

@@ -25,7 +25,8 @@ ALLOWED = {
     "doctor": {"errors", "environments", "machine", "workers"},
     "coordinator": {"errors", "protocol", "scratch", "tasks"},
     "proof": {"errors", "coordinator", "protocol", "tasks"},
-    "conformance": {"errors", "coordinator", "environments", "protocol", "tasks", "workers"},
+    "new": {"errors", "workers"},
+    "conformance": {"errors", "coordinator", "proof", "protocol", "scratch", "tasks"},
     "bench": {
         "errors",
         "coordinator",
@@ -46,6 +47,7 @@ ALLOWED = {
         "conformance",
         "coordinator",
         "machine",
+        "new",
         "datasets",
         "doctor",
         "environments",

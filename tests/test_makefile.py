@@ -60,5 +60,5 @@ def test_a_machine_without_python_is_told_what_is_needed(checkout: Path, tmp_pat
 
 def test_make_alone_shows_what_there_is(checkout: Path) -> None:
     shown = make(checkout).stdout
-    for target in ("bench", "test", "worker", "rosetta", "lint", "clean"):
+    for target in ("bench", "test", "worker", "conform", "rosetta", "lint", "clean"):
         assert f"make {target} " in shown

@@ -75,6 +75,32 @@ def cpu_model(root: Path = ROOT) -> str | None:
     return platform.processor() or None
 
 
+def processors_for(threads: int, root: Path = ROOT) -> list[int]:
+    """The logical CPUs, of those that may be used, that `threads` threads should have.
+
+    Threads of one core share its units: each core's first logical CPU comes before any second one.
+    """
+    usable = affinity()
+    seen: set[tuple[str, str]] = set()
+    firsts: list[int] = []
+    others: list[int] = []
+    for cpu in usable:
+        core = _core(cpu, root)
+        (others if core in seen else firsts).append(cpu)
+        seen.add(core)
+    return sorted((firsts + others)[:threads])
+
+
+def _core(cpu: int, root: Path) -> tuple[str, str]:
+    """(package, core) of a logical CPU; where that can't be told, a core of its own."""
+    folder = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
+    try:
+        package = (folder / "physical_package_id").read_text().strip()
+        return package, (folder / "core_id").read_text().strip()
+    except OSError:
+        return "?", str(cpu)
+
+
 def affinity() -> list[int]:
     """The logical CPUs that this process may run on, sorted."""
     if hasattr(os, "sched_getaffinity"):

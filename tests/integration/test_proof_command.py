@@ -52,7 +52,7 @@ def test_bench_marks_what_it_has_proved(rosetta, tmp_path):
 
 def bench_of_a_wrong_worker(tmp_path, monkeypatch, **more):
     """A run of `numpy` and of a worker with dropout left out, on a small `cnn`."""
-    from proofs.small import small
+    from rosetta.conformance.small import small
 
     monkeypatch.setenv("ROSETTA_WRONG", "Adam without bias correction")
     numpy = workers.get("numpy")

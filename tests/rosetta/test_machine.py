@@ -129,3 +129,40 @@ def test_clocks_and_heat(tmp_path: Path) -> None:
     assert machine.governor(tmp_path) == "performance, powersave"
     assert machine.turbo(tmp_path) is True
     assert machine.throttle_count(tmp_path) == 7
+
+
+def put_cores(root: Path, cores: list[tuple[str, str]]) -> None:
+    """Logical CPU n is on (package, core) `cores[n]`."""
+    for cpu, (package, core) in enumerate(cores):
+        folder = f"sys/devices/system/cpu/cpu{cpu}/topology"
+        put(root, f"{folder}/physical_package_id", f"{package}\n")
+        put(root, f"{folder}/core_id", f"{core}\n")
+
+
+@pytest.mark.parametrize(
+    ("cores", "threads", "chosen"),
+    [
+        ([("0", "0"), ("0", "0"), ("0", "1"), ("0", "1")], 2, [0, 2]),  # neighbours share a core
+        ([("0", "0"), ("0", "1"), ("0", "0"), ("0", "1")], 2, [0, 1]),  # halves share the cores
+        ([("0", "0"), ("0", "0"), ("0", "1"), ("0", "1")], 3, [0, 1, 2]),
+        ([("0", "0"), ("1", "0"), ("0", "0"), ("1", "0")], 2, [0, 1]),  # two packages
+        ([("0", "0"), ("0", "1")], 9, [0, 1]),
+        ([], 2, [0, 1]),  # it can't be told: each its own core
+    ],
+)
+def test_threads_get_cores_of_their_own(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cores: list[tuple[str, str]],
+    threads: int,
+    chosen: list[int],
+) -> None:
+    put_cores(tmp_path, cores)
+    monkeypatch.setattr(machine, "affinity", lambda: list(range(len(cores) or 4)))
+    assert machine.processors_for(threads, tmp_path) == chosen
+
+
+def test_only_what_may_be_used_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_cores(tmp_path, [("0", "0"), ("0", "0"), ("0", "1"), ("0", "1")])
+    monkeypatch.setattr(machine, "affinity", lambda: [1, 3])
+    assert machine.processors_for(1, tmp_path) == [1]

@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 import joined
-from proofs.small import small
 from rosetta import datasets, workers
+from rosetta.conformance.small import small
 from rosetta.tasks import Task
 from tested_workers import needed
 

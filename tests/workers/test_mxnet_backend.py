@@ -8,8 +8,8 @@ import pytest
 
 import joined
 import rosetta_reference
-from proofs.small import small
 from rosetta import datasets, workers
+from rosetta.conformance.small import small
 from tested_workers import needed
 
 TASKS = ["mlp", "cnn", "gru"]

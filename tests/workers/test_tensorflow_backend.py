@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 import joined
-from proofs.small import small
 from rosetta import tasks, workers
+from rosetta.conformance.small import small
 from rosetta.workers import PY_FOLDER
 from tested_workers import needed
 

@@ -1,6 +1,8 @@
-"""The conditions that every worker computes under: the same threads, set in the same way."""
+"""The conditions that every worker computes under: the same threads and processors, set alike."""
 
 from __future__ import annotations
+
+from rosetta import machine
 
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -11,6 +13,15 @@ _THREAD_VARIABLES = (
     "NUMEXPR_NUM_THREADS",
     "JULIA_NUM_THREADS",
 )
+
+
+def processors(threads: int, device: str) -> list[int]:
+    """The logical CPUs of every worker process: as many as it has threads.
+
+    Some pools can't be told how large to be. A GPU's driver has threads of its own: there the
+    processes may run anywhere (an empty list).
+    """
+    return machine.processors_for(threads) if device == "cpu" else []
 
 
 def variables(threads: int) -> dict[str, str]:

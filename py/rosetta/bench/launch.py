@@ -27,7 +27,13 @@ def launch(session: Session, worker: Worker, *, name: str, scratch: Path, log: P
     interpreter = environments.status(worker).interpreter
     assert interpreter is not None  # whoever has no environment isn't started
     command = worker.command(interpreter, file)
-    session.process = Process(command, variables(session.threads), log, working_folder)
+    session.process = Process(
+        command,
+        variables(session.threads),
+        log,
+        working_folder,
+        conditions.processors(session.threads, session.device),
+    )
     return file
 
 

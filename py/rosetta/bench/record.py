@@ -35,6 +35,7 @@ def describe(plan: Plan) -> Run:
         data={task.task.name: _data(task) for task in plan.tasks},
         workers={worker.name: _worker(worker) for worker in plan.workers},
         environment=conditions.variables(plan.threads),
+        processors=conditions.processors(plan.threads, plan.device),
         inherited=machine.speed_variables(os.environ),
         machine=machine.describe(),
     )

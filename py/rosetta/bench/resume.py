@@ -15,7 +15,7 @@ import msgspec
 from rosetta.errors import UserError
 from rosetta.results import Row, Run, Summary, read_run, read_summary
 
-_SAME = ("environment", "inherited")
+_SAME = ("environment", "inherited", "processors")
 """What must not have changed in `run.json`, besides tasks, data and locks."""
 
 

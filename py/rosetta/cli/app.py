@@ -8,7 +8,20 @@ import sys
 
 import typer
 
-from rosetta.cli import bench, data, doctor, env, prove, table, worker, workers
+from rosetta.cli import (
+    bench,
+    compare,
+    conform,
+    data,
+    doctor,
+    env,
+    new,
+    prove,
+    table,
+    tape,
+    worker,
+    workers,
+)
 from rosetta.errors import UserError, one_line
 
 app = typer.Typer(
@@ -20,12 +33,16 @@ app = typer.Typer(
 )
 app.command("bench")(bench.command)
 app.command("prove")(prove.command)
+app.command("conform", cls=conform.Command)(conform.command)
 app.command("worker")(worker.command)
+app.command("new")(new.command)
+app.add_typer(tape.app, name="tape")
 app.command("workers")(workers.command)
 app.command("data")(data.command)
 app.add_typer(env.app, name="env")
 app.command("doctor")(doctor.command)
 app.command("table")(table.command)
+app.command("compare")(compare.command)
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from typing import Annotated
 import typer
 
 from rosetta import environments, machine, tasks, workers
-from rosetta.bench import interrupts, launch
+from rosetta.bench import conditions, interrupts, launch
 from rosetta.bench.tape import make_tape
 from rosetta.cli import options
 from rosetta.coordinator import connection_file
@@ -60,8 +61,10 @@ def command(
     }
     if connect:
         _exclude("--connect", {"--tape": tape, "--threads": threads, "--device": device, **making})
-        asked = connection_file.read(connect).get("threads") or machine.usable_cpus()
-        return _run(worker.command(_interpreter(worker), connect.resolve()), asked)
+        told = connection_file.read(connect)
+        asked = told.get("threads") or machine.usable_cpus()
+        command_line = worker.command(_interpreter(worker), connect.resolve())
+        return _run(command_line, asked, told.get("device") or "cpu")
     count, where = threads or machine.usable_cpus(), device or "cpu"
     if tape:
         _exclude("--tape", making)
@@ -93,7 +96,7 @@ def _replay(worker: Worker, tape: Path, device: str, threads: int) -> int:
     command_line = worker.tape_command(
         _interpreter(worker), tape.resolve(), device=device, threads=threads
     )
-    return _run(command_line, threads)
+    return _run(command_line, threads, device)
 
 
 def _interpreter(worker: Worker) -> Path:
@@ -102,9 +105,12 @@ def _interpreter(worker: Worker) -> Path:
     return interpreter
 
 
-def _run(command_line: list[str], threads: int) -> int:
+def _run(command_line: list[str], threads: int, device: str) -> int:
     """Run the worker in the foreground, under the conditions of a bench, in an empty folder."""
     sys.stdout.flush()
+    processors = conditions.processors(threads, device)
+    if processors and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, processors)  # the child's too; we do nothing but wait for it
     with interrupts.at_once(), ScratchFolder() as folder:
         environment = launch.variables(threads)
         return subprocess.run(command_line, env=environment, cwd=folder).returncode

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -25,17 +25,23 @@ class Process:
     """One running worker."""
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], log: Path, folder: Path
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        folder: Path,
+        processors: Sequence[int] = (),
     ) -> None:
         """Start `command` in `folder`; its output goes to the file `log`.
 
+        It may run on the logical CPUs `processors` only; empty: wherever this process may.
         Raises `WorkerFailureError` when the operating system can't start it.
         """
         self.log = log
         self.peak_memory_bytes = 0
         self._status: int | None = None
         try:
-            with log.open("ab") as output:
+            with log.open("ab") as output, _bound_to(processors):
                 self._log_start = output.tell()  # an earlier process's words aren't this one's
                 self._popen = subprocess.Popen(
                     list(command),
@@ -133,6 +139,23 @@ class Process:
     def _signal_group(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._popen.pid, number)
+
+
+@contextlib.contextmanager
+def _bound_to(processors: Sequence[int]) -> Iterator[None]:
+    """A child that is started meanwhile by this thread begins on these logical CPUs.
+
+    Set before it starts: what counts the processors does so in its first milliseconds.
+    """
+    if not processors or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, processors)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _signal_name(number: int) -> str:

@@ -145,6 +145,9 @@ class Run(Struct, frozen=True, kw_only=True):
     environment: Annotated[
         dict[str, str], Meta(description="variables that are set alike for every worker")
     ]
+    processors: Annotated[
+        list[int], Meta(description="logical CPUs of every worker; empty: not bound to any")
+    ] = []
     inherited: Annotated[
         dict[str, str], Meta(description="variables of the user's that change the speed")
     ] = {}

@@ -1,6 +1,8 @@
-"""PyTorch, eager mode: `nn.Module`, `F.cross_entropy`, `torch.optim`."""
+"""PyTorch: `nn.Module`, `F.cross_entropy`, `torch.optim`; eager, compiled, or channels last."""
 
+import os
 import platform
+import shutil
 import warnings
 
 import numpy as np
@@ -8,10 +10,19 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - what every user of PyTorch calls it
 from torch import nn
 
+MODES = {"": "eager", "compile": "torch.compile of the module", "channels_last": "eager"}
+# TorchDynamo doesn't trace an nn.GRU: the whole network would run eagerly under another name.
+TASKS = {"": ["mlp", "cnn", "gru"], "compile": ["mlp", "cnn"], "channels_last": ["cnn"]}
+chosen = {"variant": ""}
 
-def start(device, threads):
+
+def start(device, threads, variant=""):
     """Set the threads and the precision, and tell what computes."""
     _check_device(device)
+    if variant == "compile":
+        _check_compiler()
+        torch._inductor.config.compile_threads = 1  # in this process, not in a pool of helpers
+    chosen["variant"] = variant
     torch.set_num_threads(threads)
     torch.set_num_interop_threads(1)
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -26,12 +37,12 @@ def start(device, threads):
             "torch": torch.__version__,
             "cuda": str(torch.version.cuda),
         },
-        "tasks": ["mlp", "cnn", "gru"],
+        "tasks": TASKS[variant],
         "forms": {"adam": "torch", "gru": "cudnn"},
         "disclosures": {
             "precision": "float32, TF32 off",
-            "layout": "NCHW",
-            "mode": "eager",
+            "layout": "NHWC (channels_last)" if variant == "channels_last" else "NCHW",
+            "mode": MODES[variant],
             "cpu kernels": torch.backends.cpu.get_cpu_capability(),
             "onednn": str(torch.backends.mkldnn.is_available()),
             "mkl": str(torch.backends.mkl.is_available()),
@@ -42,6 +53,8 @@ def start(device, threads):
 def build(setup, parameters):
     """The network of `setup.task`, holding `parameters`."""
     torch.manual_seed(setup.seed)
+    if chosen["variant"] == "compile":
+        torch.compiler.reset()  # forgets the programs compiled for the network before this one
     return Network(setup, parameters)
 
 
@@ -116,12 +129,18 @@ class Network:
         self.module.load_state_dict(
             {NAMES.get(name, name): torch.from_numpy(p) for name, p in parameters.items()}
         )
-        self.module.to(self.device)
+        self.images = torch.contiguous_format
+        if chosen["variant"] == "channels_last":
+            self.images = torch.channels_last
+        self.module.to(self.device, memory_format=self.images)
         if not setup.dropout:
             for layer in self.module.modules():
                 if isinstance(layer, nn.Dropout):
                     layer.p = 0.0
         self.module.train()
+        self.forward = self.module
+        if chosen["variant"] == "compile":
+            self.forward = torch.compile(self.module)
         self.optimiser = make_optimiser(setup.task["optimiser"], self.module)
 
     def to_device(self, inputs, labels):
@@ -130,7 +149,7 @@ class Network:
     def train_step(self, batch):
         inputs, labels = batch
         self.optimiser.zero_grad(set_to_none=True)
-        loss = F.cross_entropy(self.module(inputs), labels)
+        loss = F.cross_entropy(self.forward(inputs), labels)
         loss.backward()
         self.optimiser.step()
         if self.device.type == "cuda":
@@ -144,17 +163,20 @@ class Network:
     def predict(self, inputs):
         self.module.eval()
         with torch.no_grad():
-            logits = self.module(self.inputs_to_device(inputs))
+            logits = self.forward(self.inputs_to_device(inputs))
         self.module.train()
         return logits.cpu().numpy()
 
     def parameters(self):
         state = self.module.state_dict()
-        return {name: state[NAMES.get(name, name)].cpu().numpy() for name in self.names}
+        return {n: state[NAMES.get(n, n)].contiguous().cpu().numpy() for n in self.names}
 
     def inputs_to_device(self, inputs):
         tensor = torch.from_numpy(inputs).to(self.device)
-        return tensor.to(torch.float32).mul_(self.scale) if self.pixels else tensor
+        if not self.pixels:
+            return tensor
+        floats = tensor.to(torch.float32).mul_(self.scale)
+        return floats.contiguous(memory_format=self.images) if floats.ndim == 4 else floats
 
 
 def make_optimiser(described, module):
@@ -179,3 +201,11 @@ def _check_device(device):
     if not device.startswith("cuda") or not torch.cuda.is_available():
         reason = "this PyTorch (%s) sees no CUDA device" % torch.__version__
         raise ValueError("device %r is not available: %s" % (device, reason))
+
+
+def _check_compiler():
+    """TorchInductor writes C++ and has it compiled."""
+    compiler = os.environ.get("CXX", "g++")
+    if shutil.which(compiler) is None:
+        reason = "torch.compile needs a C++ compiler and there is no %r on the PATH" % compiler
+        raise ValueError(reason)

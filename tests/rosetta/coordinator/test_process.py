@@ -291,3 +291,19 @@ def test_a_process_that_is_gone_has_no_processor_time(start: Callable[[str], Pro
     process = start("")
     process.wait(10)
     assert process.cpu_ns() == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system binds no process")
+def test_it_runs_where_it_is_told_to_and_we_where_we_did(tmp_path: Path) -> None:
+    """All that it starts does, too."""
+    mine = os.sched_getaffinity(0)
+    chosen = max(mine)
+    script = (
+        "import os, subprocess, sys; print(sorted(os.sched_getaffinity(0)), flush=True);"
+        "subprocess.run([sys.executable, '-c', 'import os; print(os.sched_getaffinity(0))'])"
+    )
+    command = [sys.executable, "-c", script]
+    process = Process(command, os.environ, tmp_path / "log", tmp_path, [chosen])
+    assert process.wait(20)
+    assert (tmp_path / "log").read_text() == f"[{chosen}]\n{{{chosen}}}\n"
+    assert os.sched_getaffinity(0) == mine

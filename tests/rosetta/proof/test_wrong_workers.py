@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from proofs.small import small
+from rosetta.conformance.small import small
 from rosetta.coordinator import Process, Router, Session
 from rosetta.proof import Verdict, prove
 

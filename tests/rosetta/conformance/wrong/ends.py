@@ -112,7 +112,11 @@ def heeds_no_SIGTERM():  # noqa: N802
 
 @wrong
 def leaves_when_its_connection_breaks():
-    connection.Connection.reconnect_ns = property(lambda self: 0, lambda self, ns: None)
+    def welcomed(self, handle, header, arrays):
+        handle(header, arrays)
+        self._channel.reconnect_ns = 0
+
+    on("WELCOME", welcomed)
 
 
 @wrong
@@ -142,3 +146,15 @@ def hangs_in_a_step():
 @wrong
 def numbers_nothing():
     Session._next_id = property(lambda self: 0, lambda self, value: None)
+
+
+@wrong
+def watches_its_parent_only():  # which isn't wrong
+    parent = os.getppid()
+
+    def patience_ms(self):
+        if os.getppid() != parent:
+            raise connection.CoordinatorError("nobody is there any more")
+        return 200
+
+    connection.Connection._patience_ms = patience_ms

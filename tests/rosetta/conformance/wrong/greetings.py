@@ -3,6 +3,7 @@
 import os
 import sys
 
+import zmq
 from base import Backend, on, sending, with_field, wrong
 
 from rosetta_worker import connection
@@ -47,6 +48,27 @@ def has_float16():
 @wrong
 def has_a_short_routing_id():
     connection.os = type("OS", (), {"urandom": lambda count: b"1"})
+
+
+@wrong
+def has_no_routing_id():
+    right = zmq.Socket.setsockopt
+
+    def changed(self, option, value):
+        if option != zmq.IDENTITY:
+            right(self, option, value)
+
+    zmq.Socket.setsockopt = changed
+
+
+@wrong
+def has_only_inline():
+    with_field("HELLO", planes=["inline"])
+
+
+@wrong
+def has_another_task_only():
+    Backend.tasks = ("words",)
 
 
 @wrong

@@ -15,6 +15,11 @@ def dies_of_unknown_keys():
 
 
 @wrong
+def dies_of_a_strange_WELCOME():  # noqa: N802
+    dies_of(lambda header: "x_binary" in header and header["type"] == "WELCOME")
+
+
+@wrong
 def answers_unknown_types():
     decode = wire.decode
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from rosetta import tasks
 from rosetta.tasks import Task
 
-SIZES = {
+_SIZES: dict[str, dict[str, dict[str, int]]] = {
     "mlp": {"fc1": {"units": 16}},
     "cnn": {
         "conv1": {"filters": 4},
@@ -18,8 +20,12 @@ SIZES = {
     },
     "gru": {"embedding": {"vocabulary": 300, "dimension": 12}, "gru": {"units": 10}},
 }
-INPUTS = {"mlp": {"shape": [40]}, "cnn": {"shape": [3, 16, 16]}, "gru": {"shape": [20]}}
-SHAPES = {
+_INPUTS: dict[str, dict[str, Any]] = {
+    "mlp": {"shape": [40]},
+    "cnn": {"shape": [3, 16, 16]},
+    "gru": {"shape": [20], "vocabulary": 300},
+}
+_SHAPES = {
     "mlp": {"fc1.weight": [16, 40], "fc1.bias": [16], "fc2.weight": [10, 16]},
     "cnn": {
         "conv1.weight": [4, 3, 3, 3],
@@ -43,16 +49,34 @@ SHAPES = {
         "fc.weight": [2, 10],
     },
 }
+_WIDE_UNITS = 1024
+
+NAMES = tuple(_SIZES)
+"""Tasks that have a small network."""
 
 
 def small(name: str) -> Task:
-    """The task `name` with small layers."""
+    """The task `name`, one of `NAMES`, with small layers."""
+    return _resized(name, _SIZES[name], _SHAPES[name], _INPUTS[name])
+
+
+def wide_mlp() -> Task:
+    """`mlp` with so many units that a large batch is measurable work."""
+    units = _WIDE_UNITS
+    shapes = {"fc1.weight": [units, 784], "fc1.bias": [units], "fc2.weight": [10, units]}
+    return _resized("mlp", {"fc1": {"units": units}}, shapes, {})
+
+
+def _resized(
+    name: str,
+    sizes: dict[str, dict[str, int]],
+    shapes: dict[str, list[int]],
+    inputs: dict[str, Any],
+) -> Task:
     content = tasks.load(name).to_wire()
     for layer in content["layers"]:
-        layer.update(SIZES[name].get(layer["name"], {}))
+        layer.update(sizes.get(layer["name"], {}))
     for parameter in content["parameters"]:
-        parameter["shape"] = SHAPES[name].get(parameter["name"], parameter["shape"])
-    content["input"].update(INPUTS[name])
-    if name == "gru":
-        content["input"]["vocabulary"] = 300
+        parameter["shape"] = shapes.get(parameter["name"], parameter["shape"])
+    content["input"].update(inputs)
     return msgspec.convert(content, Task)
