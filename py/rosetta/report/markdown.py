@@ -18,6 +18,9 @@ def markdown(summary: Summary) -> str:
         rows = [row for row in summary.rows if row.task == task]
         parts += [f"## {_escape(title(summary, task))}", _table(rows, columns(summary, rows))]
     parts += [f"- {_escape(sentence)}" for sentence in notes(summary)]
+    computed = _what_computes(summary)
+    if computed:
+        parts += ["## What computes", computed]
     return "\n\n".join(parts) + "\n"
 
 
@@ -29,6 +32,23 @@ def _table(rows: list[Row], shown: list[Column]) -> str:
     for row in rows:
         lines.append("| " + " | ".join(_escape(column.text(row)) for column in shown) + " |")
     return "\n".join(lines)
+
+
+def _what_computes(summary: Summary) -> str:
+    """What each worker says of itself, an item each; of several tasks once, if it is the same."""
+    said: dict[str, list[str]] = {}
+    for row in summary.rows:
+        if row.framework is None:
+            continue
+        language = f"{row.language} {row.language_version or ''}".strip()
+        parts = [f"{row.framework} {row.framework_version or ''}".strip(), language]
+        parts += [f"{name}: {text}" for name, text in sorted(row.forms.items())]
+        parts += [f"{name}: {text}" for name, text in row.disclosures.items()]
+        sentence = _escape(one_line("; ".join(parts)))
+        lines = said.setdefault(row.worker, [])
+        if sentence not in lines:
+            lines.append(sentence)
+    return "\n".join(f"- **{_escape(one_line(w))}**: {s}" for w, all_ in said.items() for s in all_)
 
 
 def _escape(text: str) -> str:

@@ -240,6 +240,25 @@ def test_a_narrow_terminal_does_not_crash(width: int) -> None:
     on_terminal(summary(wide, row("b", status="failed", reason="x" * 5000)), width)
 
 
+def test_what_workers_say_of_themselves_is_in_the_summary() -> None:
+    """Once, however many tasks they did; hostile words stay text."""
+    told = {
+        "framework": "PyTorch",
+        "framework_version": "2.13.0",
+        "language": "python",
+        "language_version": "3.11.7",
+        "forms": {"adam": "torch"},
+        "disclosures": {"precision": "float32, TF32 off", "gru": "fused | <b>"},
+    }
+    text = markdown(summary(row("torch", **told), row("torch", task="gru", **told), row("null")))
+    (line,) = [line for line in text.splitlines() if line.startswith("- **torch**")]
+    assert line == (
+        "- **torch**: PyTorch 2.13.0; python 3.11.7; adam: torch; precision: float32, TF32 off; "
+        "gru: fused \\| &lt;b>"
+    )
+    assert "**null**" not in text
+
+
 def test_a_small_table_as_markdown() -> None:
     made = summary(
         row(
