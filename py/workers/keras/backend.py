@@ -76,6 +76,8 @@ def _start_jax(device, threads):
     jax.config.update("jax_default_matmul_precision", "highest")  # no TF32
     if device == "cpu":
         jax.config.update("jax_platforms", "cpu")  # or a GPU that is there would be taken
+        # Otherwise another thread still frees a step's memory when the step's results are ready.
+        jax.config.update("jax_cpu_enable_async_dispatch", False)
         cuda = None
     else:
         try:
