@@ -134,6 +134,14 @@ def test_its_log_is_not_about_the_processor(session, folder):
     assert "CPU feature" not in (folder / "log").read_text()
 
 
+@pytest.mark.parametrize("name", ["mlp", "cnn", "gru"])
+def test_the_tuned_variant_is_the_same_network(environment, name, tmp_path):
+    with joined.joined(workers.get("caffe2:avx2"), tmp_path) as session:
+        assert session.hello.disclosures["MKL_DEBUG_CPU_TYPE"] == "5"
+        joined.check_training(session, small(name))
+        joined.check_proof(session, small(name))
+
+
 def with_optimiser(task: Task, **changes: float) -> Task:
     content = task.to_wire()
     content["optimiser"].update(changes)

@@ -12,9 +12,11 @@ from caffe2.python.gru_cell import GRU
 from caffe2.python.modeling.initializers import Initializer
 
 
-def start(device, threads):
+def start(device, threads, variant=""):
     """Set the threads and the logging, and tell what computes."""
     device_option(device)
+    if variant == "avx2":
+        os.environ["MKL_DEBUG_CPU_TYPE"] = "5"  # read at the first product
     core.GlobalInit(
         [
             "caffe2",
