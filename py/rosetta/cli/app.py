@@ -17,6 +17,7 @@ from rosetta.cli import (
     env,
     new,
     prove,
+    sweep,
     table,
     tape,
     worker,
@@ -43,6 +44,7 @@ app.add_typer(env.app, name="env")
 app.command("doctor")(doctor.command)
 app.command("table")(table.command)
 app.command("compare")(compare.command)
+app.command("sweep", context_settings=sweep.SETTINGS)(sweep.command)
 
 
 def main() -> None:

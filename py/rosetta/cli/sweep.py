@@ -1,0 +1,103 @@
+"""`rosetta sweep`: the same bench at several batch sizes and numbers of threads."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from rosetta.cli import options
+from rosetta.errors import UserError, one_line
+from rosetta.results import Row, read_summary
+from rosetta.results.directory import new_run_id
+
+SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
+Point = tuple[int | None, int | None]
+"""(batch size, threads); None: what the task or the machine has."""
+
+
+def command(
+    context: typer.Context,
+    batch_size: Annotated[str | None, typer.Option(help="Batch sizes: 1,8,64,256")] = None,
+    threads: Annotated[str | None, typer.Option(help="Numbers of threads: 1,2")] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory for the runs [runs/<time>]")] = None,
+) -> int:
+    """Run `rosetta bench` at every combination, and print the samples/s of each beside each other.
+
+    Every other option is passed on to `rosetta bench`. Each combination is a run of its own, in a
+    folder of the sweep's; one that ends badly is said, and the others go on.
+    """
+    if batch_size is None and threads is None:
+        raise UserError("a sweep needs --batch-size or --threads, with several numbers")
+    points = list(
+        itertools.product(_numbers("--batch-size", batch_size), _numbers("--threads", threads))
+    )
+    folder = out or Path("runs") / new_run_id()
+    if folder.exists() and any(folder.iterdir()):
+        raise UserError(f"{folder} is not empty: choose another --out")
+    worst = 0
+    for number, point in enumerate(points, 1):
+        options.say(f"sweep: {_words(point)} ({number} of {len(points)})")
+        worst = max(worst, _bench(point, folder / _name(point), context.args))
+        if worst in (2, 130):  # the options are wrong, or somebody interrupts
+            return worst
+    show(folder, points)
+    return worst
+
+
+def show(folder: Path, points: list[Point]) -> None:
+    """Print a table a task: a row a worker, a column a combination."""
+    runs = {point: read_summary(folder / _name(point)).rows for point in points}
+    console = options.output()
+    for task in dict.fromkeys(row.task for rows in runs.values() for row in rows):
+        table = Table(title=Text(one_line(f"{task}: samples/s")), title_justify="left")
+        table.add_column("worker")
+        for point in points:
+            table.add_column(Text(_words(point)), justify="right")
+        rows = [row for run in runs.values() for row in run if row.task == task]
+        for worker in dict.fromkeys(row.worker for row in rows):
+            cells = [_cell(runs[point], task, worker) for point in points]
+            table.add_row(Text(one_line(worker)), *map(Text, cells))
+        console.print(table)
+    console.print(Text(f"runs: {folder}"), soft_wrap=True)
+
+
+def _bench(point: Point, folder: Path, more: list[str]) -> int:
+    batch_size, threads = point
+    chosen = ["--batch-size", str(batch_size)] if batch_size else []
+    chosen += ["--threads", str(threads)] if threads else []
+    command_line = [sys.executable, "-m", "rosetta", "bench", *more, *chosen, "--out", str(folder)]
+    return subprocess.run(command_line, stdout=subprocess.DEVNULL).returncode
+
+
+def _cell(rows: list[Row], task: str, worker: str) -> str:
+    for row in rows:
+        if (row.task, row.worker) == (task, worker):
+            return row.status if row.samples_per_s is None else f"{row.samples_per_s:,.0f}"
+    return ""
+
+
+def _numbers(option: str, text: str | None) -> list[int | None]:
+    if text is None:
+        return [None]
+    words = options.split([text])
+    if not words or not all(word.isascii() and word.isdecimal() and int(word) for word in words):
+        raise UserError(f"{option} {text!r}: positive numbers, separated with commas")
+    return [int(word) for word in words]
+
+
+def _words(point: Point) -> str:
+    batch_size, threads = point
+    parts = [f"batch {batch_size}"] if batch_size else []
+    parts += [f"{threads} thread{'s' * (threads > 1)}"] if threads else []
+    return ", ".join(parts)
+
+
+def _name(point: Point) -> str:
+    return _words(point).replace(", ", "-").replace(" ", "_")

@@ -1,0 +1,57 @@
+"""`rosetta sweep`: real runs at every combination."""
+
+from __future__ import annotations
+
+import pytest
+
+from rosetta.results import read_summary
+
+ASKED = ("--no-proof", "--task", "mlp", "--worker", "null", "--steps", 5, "--data", "synthetic")
+
+
+def test_every_combination_is_a_run_and_a_column(rosetta, tmp_path):
+    process = rosetta(
+        *("sweep", "--batch-size", "8,16", "--threads", "1,2", *ASKED, "--out", tmp_path / "s")
+    )
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    found = {}
+    for run in (tmp_path / "s").iterdir():
+        (row,) = read_summary(run).rows
+        found[run.name] = (row.batch_size, row.threads, row.status)
+    assert found == {
+        f"batch_{size}-{threads}_thread{'s' * (threads > 1)}": (size, threads, "ok")
+        for size in (8, 16)
+        for threads in (1, 2)
+    }
+    for words in ("batch 8, 1 thread ", "batch 16, 2 threads", "mlp: samples/s"):
+        assert words in output
+    assert "sweep: batch 16, 2 threads (4 of 4)" in errors
+
+
+def test_a_run_that_ends_badly_does_not_stop_the_others(rosetta, tmp_path):
+    """PyTorch takes a second to import, at the least."""
+    asked = [word if word != "null" else "torch" for word in ASKED]
+    more = ("--start-deadline", 0.1, "--out", tmp_path / "s")
+    process = rosetta("sweep", "--threads", "1,2", *asked, *more)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert output.count("timeout") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "needs --batch-size or --threads"),
+        (("--threads", "1,x"), "positive numbers"),
+        (("--threads", "0"), "positive numbers"),
+        (("--batch-size", ""), "positive numbers"),
+        (("--threads", "1", "--no-such-option"), "--no-such-option"),
+        (("--threads", "1", "--task", "mpl"), "did you mean mlp?"),
+    ],
+)
+def test_a_mistake_is_one_line(rosetta, tmp_path, arguments, words):
+    process = rosetta("sweep", *arguments, "--out", tmp_path / "s")
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert words in errors.splitlines()[-1]
