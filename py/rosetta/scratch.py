@@ -18,14 +18,17 @@ _LOCK = ".in-use"
 
 
 class ScratchFolder:
-    """An empty folder, mode 0700, for this process and those it starts."""
+    """A folder, mode 0700, for this process and those it starts; empty but for its lock."""
 
     def __init__(self) -> None:
         """Raises OSError where none can be made."""
         _remove_abandoned()
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # Under its name only once it is locked: without a lock it would be nobody's.
+        made = self.path / f"{_LOCK}.new"
+        self._lock = os.open(made, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        made.rename(self.path / _LOCK)
 
     def remove(self) -> None:
         """Remove it and all that is in it."""

@@ -26,7 +26,8 @@ def runs(rosetta, run, tmp_path):
         assert process.returncode == 0, errors
     slow = tmp_path / "slow"
     slow.mkdir()
-    (slow / "summary.json").write_bytes((run / "summary.json").read_bytes())
+    for name in ("summary.json", "run.json"):
+        (slow / name).write_bytes((run / name).read_bytes())
     with (slow / "steps.jsonl").open("w") as file:
         for line in (run / "steps.jsonl").read_text().splitlines():
             step = json.loads(line)
@@ -53,6 +54,19 @@ def test_a_slower_run_fails_where_that_is_asked(rosetta, runs):
     status, output, _ = compared(rosetta, fast, fast, "--fail-if-slower", "0%")
     assert status == 0
     assert "no difference" in output
+
+
+def test_a_worker_that_is_gone_fails_too(rosetta, runs):
+    """It isn't as fast as it was."""
+    fast, slow = runs
+    summary = json.loads((slow / "summary.json").read_text())
+    summary["rows"][0].update(status="crashed", reason="was killed")
+    (slow / "summary.json").write_text(json.dumps(summary))
+    status, output, _ = compared(rosetta, fast, slow)
+    assert (status, "crashed in the second run" in output) == (0, True)
+    status, _, errors = compared(rosetta, fast, slow, "--fail-if-slower", "5%")
+    assert status == 1
+    assert errors == "null on mlp can't be compared: crashed in the second run\n"
 
 
 @pytest.mark.parametrize("share", ["five", "-5%", "150%", "1", ""])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rosetta.bench.plan import Plan
@@ -11,7 +11,7 @@ from rosetta.coordinator import Router, SharedMemory
 from rosetta.results import RunDirectory
 
 
-@dataclass(frozen=True)
+@dataclass
 class Context:
     """Shared by everything that happens in one run."""
 
@@ -23,7 +23,8 @@ class Context:
     """A private folder that is gone when the run is over."""
     shared: SharedMemory | None
     """Where batches lie for the workers of this machine."""
-    matrix_peak: float | None
-    """Floating-point operations a second of matrix products on the run's threads."""
-    unavailable: dict[str, str]
+    matrix_peak: float | None = None
+    """Floating-point operations a second of matrix products on the run's threads; measured before
+    the first task."""
+    unavailable: dict[str, str] = field(default_factory=dict)
     """Worker → why it has no environment; filled before the first task."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rosetta import environments
 from rosetta.bench import conditions
-from rosetta.coordinator import Process, Session
+from rosetta.coordinator import Process, Session, WorkerFailureError
 from rosetta.workers import Worker
 
 LIBZMQ_VARIABLE = "ROSETTA_LIBZMQ"
@@ -23,9 +23,14 @@ def launch(session: Session, worker: Worker, *, name: str, scratch: Path, log: P
     file = scratch.resolve() / f"{name}.connection.json"
     session.write_connection_file(file)
     working_folder = scratch / name
-    working_folder.mkdir()
-    interpreter = environments.status(worker).interpreter
-    assert interpreter is not None  # whoever has no environment isn't started
+    state = environments.status(worker)
+    if state.interpreter is None:  # it was there when the run began
+        raise WorkerFailureError("failed", f"its environment is gone: {state.reason}")
+    interpreter = state.interpreter
+    try:
+        working_folder.mkdir()
+    except OSError as error:
+        raise WorkerFailureError("failed", f"{working_folder}: {error.strerror}") from error
     command = worker.command(interpreter, file)
     session.process = Process(
         command,

@@ -14,7 +14,9 @@ from rosetta.environments import clean_environment
 
 _LIMIT_S = 60.0
 _PROGRAM = """\
-import time
+import os, sys, time
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, map(int, sys.argv[1:]))
 import numpy as np
 n, fastest = 1024, float("inf")
 a, b = np.random.default_rng(0).standard_normal((2, n, n), np.float32)
@@ -31,12 +33,14 @@ print(2 * n**3 / fastest)
 def matrix_peak(threads: int) -> float | None:
     """Floating-point operations a second of float32 matrix products of 1024×1024 on `threads`.
 
-    The best of half a second, by NumPy's BLAS, in a process of its own whose threads are set as a
-    worker's are. None where it can't be measured.
+    The best of half a second, by NumPy's BLAS, in a process of its own whose threads are set and
+    bound as a worker's are. None where it can't be measured.
     """
+    processors = map(str, conditions.processors(threads, "cpu"))
     try:
         ran = subprocess.run(
-            [sys.executable, "-c", _PROGRAM],
+            [sys.executable, "-P", "-c", _PROGRAM, *processors],
+            stdin=subprocess.DEVNULL,
             env=clean_environment(conditions.variables(threads)),
             capture_output=True,
             text=True,

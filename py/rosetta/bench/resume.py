@@ -32,6 +32,11 @@ class Earlier:
         """The number of the attempt that goes on with it."""
         return len(self.summary.resumed) + 2
 
+    def check_still_the_last(self) -> None:
+        """Raise UserError when another process has gone on with the run since it was read."""
+        if read_summary(self.path) != self.summary:
+            raise UserError(f"--resume {self.path}: another process has gone on with it meanwhile")
+
     def rows(self, planned: Sequence[str]) -> list[Row]:
         """The rows of the tasks that are done, of those that are `planned`."""
         left = set(self.left(planned))
@@ -63,8 +68,8 @@ def continued(earlier: Earlier, now: Run) -> tuple[Run, list[str]]:
         if now.data[name]["sha256"] != before.data[name]["sha256"]:
             _refuse(earlier, f"the data of {name} are others now")
     for name, worker in before.workers.items():
-        changed = [key for key in ("python", "lock_sha256") if _differs(worker, now, name, key)]
-        if changed:
+        pins = [key for key in worker if key not in ("status", "hello")]
+        if any(_differs(worker, now, name, key) for key in pins):
             _refuse(earlier, f"the environment of {name} is pinned otherwise now")
     for key in _SAME:
         if getattr(before, key) != getattr(now, key):
@@ -82,7 +87,7 @@ def continued(earlier: Earlier, now: Run) -> tuple[Run, list[str]]:
 
 
 def _differs(worker: dict[str, object], now: Run, name: str, key: str) -> bool:
-    return key in worker and now.workers.get(name, {}).get(key) != worker[key]
+    return bool(now.workers.get(name, {}).get(key) != worker[key])
 
 
 def _refuse(earlier: Earlier, why: str) -> None:

@@ -37,8 +37,9 @@ def run(plan: Plan, reporter: Reporter) -> Summary:
             ScratchFolder() as scratch,
             RunDirectory(plan.out, resume=plan.earlier is not None) as directory,
         ):
-            peak = matrix_peak(plan.threads) if plan.device == "cpu" else None
-            return _Run(Context(plan, router, directory, reporter, scratch, shared, peak, {})).run()
+            if plan.earlier:
+                plan.earlier.check_still_the_last()
+            return _Run(Context(plan, router, directory, reporter, scratch, shared)).run()
     finally:
         router.close()
         if shared:
@@ -67,6 +68,7 @@ class _Run:
         self._write("running", left)
         try:
             self._make_environments()
+            self._measure_peak()
             self._context.directory.write_run(self._record)
             with orderly(self._context.router):
                 while left:
@@ -103,6 +105,14 @@ class _Run:
                 reporter.note(f"{worker.name} is skipped: {result}")
             else:
                 record.add_environment(self._record, worker)
+
+    def _measure_peak(self) -> None:
+        """On a CPU; a run that is gone on with keeps what its rows were compared with."""
+        plan = self._plan
+        if plan.earlier and plan.earlier.summary.matrix_peak_flops:
+            self._context.matrix_peak = plan.earlier.summary.matrix_peak_flops
+        elif plan.device == "cpu":
+            self._context.matrix_peak = matrix_peak(plan.threads)
 
     def _run_task(self, task: TaskPlan) -> None:
         task_run = TaskRun(self._context, task)

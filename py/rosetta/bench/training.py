@@ -77,7 +77,7 @@ class Training:
             file = self._context.directory.path.resolve() / f"{name}.connection.json"
             session.write_connection_file(file, elsewhere=True)
             program = Path(sys.executable).with_name("rosetta")
-            command = f"{program} worker {worker.name} --connect {file}"
+            command = f"{program} worker {worker.word} --connect {file}"
             self._context.reporter.note(f"{worker.name} waits for you to start it: {command}")
         else:
             log = self._context.directory.log(worker.name)
@@ -126,7 +126,9 @@ class Training:
     def _train_block(self, block: schedule.Block, lease: Lease, evaluator: Evaluator) -> None:
         # Gathered and encoded before anybody's clock runs, once for all workers.
         batches = [self._batch(step, lease) for step in block.steps]
-        for participant in schedule.turns(list(self._running()), block.number, self._plan.seed):
+        for participant in schedule.turns(
+            list(self._running()), block.number + self._repeat - 1, self._plan.seed
+        ):
             with recording_failure(participant):
                 self._take_turn(participant, block, batches)
                 if block.evaluate:
@@ -167,8 +169,10 @@ class Training:
         before_ns = session.process.cpu_ns() if session.process else 0
         session.train(batches, on_result)
         if session.process and schedule.phase(block.start, self._plan.warmup) == "timed":
-            participant.cpu_ns += session.process.cpu_ns() - before_ns
-            participant.cpu_steps += len(batches)
+            used_ns = session.process.cpu_ns() - before_ns
+            if used_ns >= 0:  # less: something that had computed was gone at the second look
+                participant.cpu_ns += used_ns
+                participant.cpu_steps += len(batches)
         _sample_memory(participant)
         self._context.reporter.rest()
 

@@ -34,7 +34,7 @@ def command(
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A few minutes: the task's bench steps")
-    ] = (False),
+    ] = False,
     steps: Annotated[
         int | None, typer.Option(min=1, max=10**9, help="Timed steps of each task")
     ] = None,
@@ -57,7 +57,7 @@ def command(
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
     warmup: Annotated[
         int, typer.Option(min=0, max=1000, help="Steps after the first that aren't timed")
-    ] = (DEFAULT_WARMUP),
+    ] = DEFAULT_WARMUP,
     schedule: Annotated[
         Schedule, typer.Option(help="Workers take turns, or one follows the other")
     ] = "interleaved",

@@ -64,7 +64,12 @@ def recorded(earlier: Earlier) -> Options:
     """What the run was asked when it was begun. Raises UserError where that can't be read."""
     try:
         return msgspec.convert(
-            {**earlier.run.options, "worker": list(earlier.run.workers), "out": earlier.path},
+            {
+                **earlier.run.options,
+                # What all frameworks were then; a path stays the word that was typed.
+                "worker": earlier.run.options.get("worker") or list(earlier.run.workers),
+                "out": earlier.path,
+            },
             Options,
         )
     except msgspec.ValidationError as error:
@@ -105,7 +110,7 @@ def plan(asked: Options, note: Callable[[str], None], earlier: Earlier | None = 
     return Plan(
         tasks=planned,
         workers=chosen,
-        joining=frozenset(options.split(asked.join)),
+        joining=frozenset(workers.get(word).name for word in options.split(asked.join)),
         out=asked.out or Path("runs") / identity,
         run=identity,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -151,7 +156,15 @@ def chosen_workers(asked: list[str] | None, join: list[str] | None) -> list[Work
     if not names:
         names = [name for name, worker in workers.catalogue().items() if not worker.harness]
         names.sort(key=lambda name: name != REFERENCE)
-    return [workers.get(name) for name in dict.fromkeys(names + options.split(join))]
+    chosen: dict[str, Worker] = {}
+    for word in names + options.split(join):
+        worker = workers.get(word)
+        other = chosen.setdefault(worker.name, worker)
+        if other.folder != worker.folder:
+            raise UserError(
+                f"two workers are called {worker.name}: {other.folder} and {worker.folder}"
+            )
+    return list(chosen.values())
 
 
 def _nothing(option: str, asked: list[str] | None) -> NoReturn:
@@ -161,6 +174,8 @@ def _nothing(option: str, asked: list[str] | None) -> NoReturn:
 def baseline(asked: str | None, chosen: list[Worker]) -> str | None:
     """The worker that ratios refer to. Raises UserError where it isn't one of the `chosen`."""
     names = [worker.name for worker in chosen if not worker.harness]
+    if asked is not None and "/" in asked:
+        asked = workers.get(asked).name
     if asked is not None and asked not in names:
         raise UserError(f"--baseline {asked}: not one of this run's workers ({', '.join(names)})")
     return asked or next(iter(names), None)

@@ -20,12 +20,13 @@ def command(
     after: Annotated[Path, typer.Argument(help="Run directory")],
     fail_if_slower: Annotated[
         str | None,
-        typer.Option(help="Exit with 1 where a row is slower by more than this: 5% or 0.05"),
+        typer.Option(help="Exit with 1 where a row is slower by more: 5%, or that can't be told"),
     ] = None,
 ) -> int:
     """Compare the speed of two runs, worker by worker, with 95 % intervals.
 
-    "No difference" is said where the interval holds 1.00.
+    "No difference" is said where the interval holds 1.00. What differs from process to process is
+    in the intervals only if the runs were made with --repeats.
     """
     share = _share(fail_if_slower) if fail_if_slower is not None else None
     rows = compare(before, after)
@@ -34,10 +35,15 @@ def command(
         cells = (row.task, row.worker, *_figures(row), row.verdict)
         table.add_row(*(Text(one_line(cell)) for cell in cells))  # plain text is no markup
     options.output().print(table)
-    slower = [row for row in rows if share is not None and row.is_slower_by(share)]
+    if share is None:
+        return 0
+    slower = [row for row in rows if row.is_slower_by(share)]
+    unknown = [row for row in rows if row.is_unknown]
     for row in slower:
         options.say(f"{row.worker} on {row.task} is slower by more than {fail_if_slower}")
-    return 1 if slower else 0
+    for row in unknown:
+        options.say(f"{row.worker} on {row.task} can't be compared: {one_line(row.verdict)}")
+    return 1 if slower or unknown else 0
 
 
 def _figures(row: Compared) -> tuple[str, str]:

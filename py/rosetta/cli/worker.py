@@ -80,7 +80,7 @@ def command(
     dataset, _ = source.load(definition, options.say)
     with ScratchFolder() as folder:
         made = save or folder / f"{definition.name}.tape"
-        make_tape(made, definition, dataset.train, steps=steps or 20, seed=seed or 1, threads=count)
+        make_tape(made, definition, dataset.train, steps=steps or 20, seed=seed, threads=count)
         batch_size = definition.training.batch_size
         options.say(f"{definition.name} on {dataset.label}, batch {batch_size}")
         return _replay(worker, made, where, count)

@@ -7,13 +7,15 @@ from collections import deque
 import numpy as np
 
 from rosetta.conformance.check import Chapter, WrongError
-from rosetta.conformance.lab import Lab
+from rosetta.conformance.lab import Lab, same
+from rosetta.conformance.small import wide_mlp
 from rosetta.conformance.worker_under_test import CREDIT, WorkerUnderTest
 from rosetta.proof.script import draw
 from rosetta.protocol.messages import Message, Result, type_of
 
 CHAPTER = Chapter("credit")
 _ROUNDS = 3
+_COPIES = 5
 
 
 def _window(size: int, name: str) -> None:
@@ -55,6 +57,30 @@ def mixed(lab: Lab) -> str:
         worker.hear_answer(kind, number, "first_step")
     _nothing_more(worker)
     return ", ".join(kind for _, kind in asked)
+
+
+@CHAPTER.check(
+    "values", "11", "VALUES of before the steps, where BATCHes are sent directly behind PARAMETERS"
+)
+def values(lab: Lab) -> str:
+    """What a library sends without copying could be the next step's by then: so there is much."""
+    assert lab.hello
+    task = wide_mlp() if "mlp" in lab.hello.tasks else lab.any_task()
+    worker = lab.ready(task)
+    batch = draw(task, np.random.default_rng(3), 1)  # whose step is soon at the update
+    worker.train_on(*batch)  # what is compiled is compiled
+    for _ in range(_ROUNDS):
+        before = worker.values()
+        asked = [worker.say("PARAMETERS") for _ in range(_COPIES)]
+        steps = [worker.say_batch(*batch) for _ in range(CREDIT - _COPIES)]
+        for number in asked:
+            _, found = worker.hear_answer("VALUES", number)
+            difference = same(found, before)
+            if difference:
+                raise WrongError(f"{difference} than before the steps that came behind PARAMETERS")
+        for number in steps:
+            worker.hear_answer("RESULT", number)
+    return f"{_ROUNDS} times {_COPIES} equal VALUES, then {len(steps)} RESULTs"
 
 
 def _stream(worker: WorkerUnderTest, count: int, size: int) -> None:

@@ -29,7 +29,13 @@ _POLL_SECONDS = 0.05
 )
 def hello(lab: Lab) -> str:
     """Types and bounds are the decoder's to check; protocol, key and name the router's."""
-    worker = lab.greeting()
+    try:
+        worker = lab.greeting()
+    except WorkerFailureError as failure:
+        if failure.status != "skipped":
+            raise
+        lab.declined = failure.reason
+        raise NotAskedError(_declined(lab)) from failure
     assert worker.hello
     if worker.router.strangers > worker.strangers:
         raise WrongError("something that isn't a HELLO came first")
@@ -38,16 +44,34 @@ def hello(lab: Lab) -> str:
     return f"protocol {said.protocol}: {said.framework} {said.framework_version} in {language}"
 
 
-@CHAPTER.check("conditions", "6.1", "device and threads that the connection file asks for")
+@CHAPTER.check(
+    "conditions",
+    "6.1",
+    "device and threads that the connection file asks for; or exit with status 3 and a sentence",
+)
 def conditions(lab: Lab) -> str:
     """Whoever computes with others would be compared under other conditions."""
+    if lab.declined is not None:
+        reason = _declined(lab)
+        raise NotAskedError(reason) if lab.declined else WrongError(reason)
     worker = lab.greeting()
     assert worker.hello
     came = f"{worker.hello.device} with {worker.hello.threads} threads"
-    asked = f"{lab.subject.device} with {lab.subject.threads} threads"
-    if came != asked:
-        raise WrongError(f"{came} where {asked} was asked for")
+    if came != _asked(lab):
+        raise WrongError(
+            f"{came} where {_asked(lab)} was asked for: who can't do that exits with status 3"
+        )
     return came
+
+
+def _asked(lab: Lab) -> str:
+    return f"{lab.subject.device} with {lab.subject.threads} threads"
+
+
+def _declined(lab: Lab) -> str:
+    """What a worker that doesn't compute under these conditions said, and what to do about it."""
+    words = lab.declined or "and not a word on standard error"
+    return f"exit with status 3 for {_asked(lab)} ({words}); --device and --threads ask for others"
 
 
 @CHAPTER.check("planes", "5", "the plane `inline`, which every worker can use")

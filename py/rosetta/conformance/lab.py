@@ -30,6 +30,8 @@ class Lab:
         self.subject = subject
         self.full = full
         self.hello: Hello | None = None
+        self.declined: str | None = None
+        """What it said when it left, since it can't compute as it was asked to; None: it hasn't."""
         self.longest: dict[str, float] = {}
         self.timeouts: list[str] = []
         self.departures: list[Departure] = []

@@ -21,6 +21,7 @@ from rosetta.tasks import Task
 
 CHAPTER = Chapter("numbers")
 _PAUSE_SECONDS = 2.0
+_LONG_PAUSE_SECONDS = 5.0
 _STEPS = 5
 _LOSS_TOLERANCE = 1e-5
 
@@ -51,6 +52,25 @@ def times(lab: Lab) -> str:
         if parts_ns > result.step_ns:
             raise WrongError(f"forward_ns and backward_ns {parts_ns} of a step_ns {result.step_ns}")
     return f"{reported_ns / 1e9:.3f} of {outside_ns / 1e9:.3f} s, {late_ns / 1e9:.3f} s of waiting"
+
+
+@CHAPTER.check(
+    "long_wait",
+    "4",
+    "a `wait_ns` beyond 2^32, of a batch that came 5 seconds late: an integer still",
+)
+def long_wait(lab: Lab) -> str:
+    """Where all numbers are floats, a library may write one that is no integer on the wire."""
+    if not lab.full:
+        raise NotAskedError("only with --full")
+    worker, task = lab.ready(), lab.any_task()
+    batch = draw(task, np.random.default_rng(13), 4)
+    worker.train_on(*batch)
+    time.sleep(_LONG_PAUSE_SECONDS)
+    wait_ns = worker.train_on(*batch).wait_ns
+    if wait_ns < 2**32:
+        raise WrongError(f"wait_ns {wait_ns}")
+    return f"wait_ns {wait_ns}"
 
 
 @CHAPTER.check(

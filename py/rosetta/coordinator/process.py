@@ -103,11 +103,15 @@ class Process:
 
     def cpu_ns(self) -> int:
         """Processor time that it and what it has started have used so far."""
-        total_s = 0.0
+        total_s, family = 0.0, [self._observed]
         with contextlib.suppress(psutil.Error, OSError):
-            for member in (self._observed, *self._observed.children(recursive=True)):
+            family += self._observed.children(recursive=True)
+        for member in family:
+            with contextlib.suppress(psutil.Error, OSError):
                 times = member.cpu_times()
+                # Of children that have ended, too: their time must not vanish with them.
                 total_s += times.user + times.system
+                total_s += getattr(times, "children_user", 0) + getattr(times, "children_system", 0)
         return round(total_s * 1e9)
 
     def wait(self, seconds: float) -> bool:

@@ -6,13 +6,16 @@ import contextlib
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from rich.console import Console
 
-from rosetta.environments import state
+from rosetta.environments import programs, state
 from rosetta.environments.errors import EnvironmentUnavailable
+
+_POLL_S = 0.1
 
 Report = Callable[[str], None]
 """Receives single lines about what is being done."""
@@ -28,14 +31,24 @@ def alone(lock: Path, report: Report, what: str) -> Iterator[int]:
     lock.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _locked(descriptor):
             report(f"another process is making {what}; waiting for it")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            while not _locked(
+                descriptor
+            ):  # not in flock, which nothing could interrupt in a thread
+                programs.interrupt_if_ending()
+                time.sleep(_POLL_S)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextlib.contextmanager

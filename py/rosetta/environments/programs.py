@@ -130,9 +130,9 @@ def _ended_with_us(child: subprocess.Popen[Any]) -> Iterator[None]:
     """
     _children.add(child)
     try:
-        _interrupt_if_ending()
+        interrupt_if_ending()
         yield
-        _interrupt_if_ending()
+        interrupt_if_ending()
     except BaseException:
         _end(child)
         raise
@@ -140,7 +140,8 @@ def _ended_with_us(child: subprocess.Popen[Any]) -> Iterator[None]:
         _children.discard(child)
 
 
-def _interrupt_if_ending() -> None:
+def interrupt_if_ending() -> None:
+    """Raises KeyboardInterrupt in a thread whose process has been interrupted: see `end_all`."""
     if _ending.is_set():
         raise KeyboardInterrupt
 

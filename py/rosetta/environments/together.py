@@ -13,7 +13,7 @@ from rosetta.environments.errors import EnvironmentUnavailable
 from rosetta.environments.exclusive import Report, spinner
 from rosetta.environments.python import uv
 from rosetta.environments.state import EnvironmentStatus
-from rosetta.workers import JuliaEnvironment, Worker
+from rosetta.workers import JuliaEnvironment, UvEnvironment, Worker
 
 Made = EnvironmentStatus | EnvironmentUnavailable
 """An environment that can be used, or why there is none."""
@@ -40,7 +40,8 @@ def ensure_all(
     if not groups:
         return made
     report = _one_at_a_time(report)
-    uv.program()  # the search for it isn't safe in two threads
+    if any(isinstance(worker.environment, UvEnvironment) for worker in workers):
+        uv.program()  # the search for it isn't safe in two threads
     with (
         spinner(console, "making environments: " + ", ".join(worker.name for worker in workers)),
         programs.ended_together(),

@@ -69,18 +69,22 @@ def make(name: str, language: Language, title: str | None = None, into: Path | N
         raise UserError(f"there is a worker called {name}: choose another name")
     folder = (into or LANGUAGES[language]) / name
     values = {"name": name, "title": title or name.capitalize()}
-    if any(character in values["title"] for character in '"\\$\n'):
-        raise UserError(f"--title {values['title']!r}: without quotes, backslashes and $")
+    if any(c in '"\\$%' or not c.isprintable() for c in values["title"]):
+        raise UserError(f"--title {values['title']!r}: without quotes, backslashes, $ and %")
     try:
         folder.mkdir(parents=True)
+    except FileExistsError:
+        raise UserError(f"{folder} exists already") from None
+    except OSError as error:
+        raise UserError(f"can't write {folder}: {error.strerror}") from error
+    try:
         for file in sorted((_TEMPLATES / language).iterdir()):
             text = string.Template(file.read_text(encoding="utf-8")).substitute(values)
             (folder / file.name).write_text(text, encoding="utf-8")
         if language == "python":  # pinned as for the worker that needs the same packages
             shutil.copy(PY_FOLDER / "workers" / "numpy" / "requirements.lock", folder)
-    except FileExistsError:
-        raise UserError(f"{folder} exists already") from None
     except OSError as error:
+        shutil.rmtree(folder, ignore_errors=True)
         raise UserError(f"can't write {folder}: {error.strerror}") from error
     return folder
 

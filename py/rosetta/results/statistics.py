@@ -10,6 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+Repeats = Sequence[Sequence[Sequence[int]]]
+"""Of each repeat, of each of its blocks: the times of the steps."""
+
 RESAMPLES = 4000
 MIN_BLOCKS = 5
 ENOUGH = {0.9: 64, 0.99: 662}
@@ -77,24 +80,29 @@ def ratio_of_blocks(
     return Ratio(value, (math.exp(low), math.exp(high)))
 
 
-def ratio_of_runs(
-    before: Sequence[Sequence[int]], after: Sequence[Sequence[int]], seed: int = 1
-) -> Ratio | None:
-    """How much faster a later run is than an earlier one; each holds the times of its own blocks.
+def ratio_of_runs(before: Repeats, after: Repeats, seed: int = 1) -> Ratio | None:
+    """How much faster a later run is than an earlier one; each holds its own blocks, by repeat.
 
-    The value is the ratio of the medians of the blocks' medians, the interval a bootstrap over the
-    blocks of either run by itself, expanded as in `ratio_of_blocks` for the shorter of them; None
-    with fewer than five blocks in one.
+    The value is the ratio of the medians of the blocks' medians, the interval a bootstrap over
+    either run by itself, repeats first and blocks within them, expanded as in `ratio_of_blocks` for
+    the run that has fewer repeats (with one: fewer blocks). With one repeat in either it doesn't
+    hold what differs from process to process. None with fewer than five blocks in one run.
     """
-    logs = [np.array([_log_median(b) for b in blocks if b]) for blocks in (before, after)]
-    fewest = min(len(series) for series in logs)
-    if not fewest:
+    logs = [
+        [np.array([_log_median(block) for block in blocks if block]) for blocks in repeats]
+        for repeats in (before, after)
+    ]
+    logs = [[series for series in run if len(series)] for run in logs]
+    if not all(logs):
         return None
-    value = math.exp(float(np.median(logs[0]) - np.median(logs[1])))
+    whole = [np.concatenate(run) for run in logs]
+    value = math.exp(float(np.median(whole[0]) - np.median(whole[1])))
+    fewest = min(map(len, whole))
     if fewest < MIN_BLOCKS:
         return Ratio(value, None)
-    medians = [_resampled_medians([series], seed + n) for n, series in enumerate(logs)]
-    tail = _expanded_tail(fewest)
+    medians = [_resampled_medians(run, seed + n) for n, run in enumerate(logs)]
+    repeats = min(map(len, logs))
+    tail = _expanded_tail(repeats if repeats > 1 else fewest)
     low, high = np.quantile(medians[0] - medians[1], (tail, 1 - tail))
     return Ratio(value, (math.exp(low), math.exp(high)))
 
@@ -107,11 +115,16 @@ def _resampled_medians(repeats: Sequence[NDArray[np.float64]], seed: int) -> NDA
         picks = rng.integers(0, len(blocks), (RESAMPLES, len(blocks)))
         medians: NDArray[np.float64] = np.median(blocks[picks], axis=1)
         return medians
-    drawn = [
-        [repeats[n][rng.integers(0, len(repeats[n]), len(repeats[n]))] for n in numbers]
-        for numbers in rng.integers(0, len(repeats), (RESAMPLES, len(repeats)))
-    ]
-    return np.array([np.median(np.concatenate(sample)) for sample in drawn])
+    shape = (RESAMPLES, len(repeats))
+    numbers = rng.integers(0, len(repeats), shape)
+    widest = max(map(len, repeats))
+    drawn = np.full((*shape, widest), np.nan)
+    for number, blocks in enumerate(repeats):
+        chosen = numbers == number
+        picks = rng.integers(0, len(blocks), (int(chosen.sum()), len(blocks)))
+        drawn[chosen, : len(blocks)] = blocks[picks]
+    found: NDArray[np.float64] = np.nanmedian(drawn.reshape(RESAMPLES, -1), axis=1)
+    return found
 
 
 def _expanded_tail(n: int, alpha: float = 0.05) -> float:

@@ -47,14 +47,18 @@ def catalogue(*folders: Path) -> Catalogue:
 def get(name: str, *folders: Path) -> Worker:
     """The worker called `name`; of ``torch:compile`` the variant.
 
-    With a slash it is the path of a folder with a ``worker.toml``, anywhere: ``examples/mine``.
+    With a slash it is the path of a folder with a ``worker.toml``, anywhere: ``examples/mine``, or
+    ``examples/mine:compile``.
 
     Raises UserError when there is none (naming the nearest ones), or when its file is wrong.
     """
-    if "/" in name:
-        return _at(Path(name))
+    path, slash, last = name.rpartition("/")
+    last, colon, variant = last.partition(":")
+    name = path + slash + last
+    if slash:
+        worker = _at(Path(name))
+        return worker.with_variant(variant) if colon else worker
     found = catalogue(*folders)
-    name, colon, variant = name.partition(":")
     if name in found:
         return found[name].with_variant(variant) if colon else found[name]
     if name in found.errors:

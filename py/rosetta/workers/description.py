@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from rosetta.errors import UserError, unknown
+from rosetta.workers.folders import WORKERS_FOLDERS
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]*$")]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
@@ -132,6 +133,15 @@ class Worker(Description, frozen=True, kw_only=True):
     tuned: bool = False
 
     @property
+    def word(self) -> str:
+        """What it is called on a command line: its name, or its folder's path where that is not
+        among the checkout's."""
+        if self.folder.parent in WORKERS_FOLDERS:
+            return self.name
+        _, colon, variant = self.name.partition(":")
+        return f"{self.folder}{colon}{variant}"
+
+    @property
     def uv(self) -> UvEnvironment:
         """The environment, of a worker whose environment uv makes."""
         assert isinstance(self.environment, UvEnvironment)
@@ -141,6 +151,12 @@ class Worker(Description, frozen=True, kw_only=True):
     def julia(self) -> JuliaEnvironment:
         """The environment, of a worker that needs a Julia."""
         assert isinstance(self.environment, JuliaEnvironment)
+        return self.environment
+
+    @property
+    def program(self) -> ProgramEnvironment:
+        """The environment, of a worker that is a program of this machine's."""
+        assert isinstance(self.environment, ProgramEnvironment)
         return self.environment
 
     def command(self, interpreter: Path | str, connection_file: Path | str) -> list[str]:
@@ -158,12 +174,6 @@ class Worker(Description, frozen=True, kw_only=True):
         What a connection file says of device and threads, a tape doesn't: the argv does.
         """
         return self._filled(self.tape_argv, interpreter, tape=tape, device=device, threads=threads)
-
-    @property
-    def program(self) -> ProgramEnvironment:
-        """The environment, of a worker that is a program of this machine's."""
-        assert isinstance(self.environment, ProgramEnvironment)
-        return self.environment
 
     def with_variant(self, name: str) -> Worker:
         """This worker as the variant `name` of it. Raises UserError when there is none."""

@@ -77,6 +77,18 @@ def test_who_has_the_other_gru_is_asked_for_that_one():
     assert {o.name for o in report.checks if o.status == "not_asked"} == {"numbers.gru.full_proof"}
 
 
+def test_who_can_not_compute_with_so_many_threads_says_so_and_is_not_asked():
+    one = of("has one thread only")
+    report = conform(dataclasses.replace(one, threads=2))
+    assert {outcome.status for outcome in report.checks} == {"not_asked"}
+    assert not report.passed
+    found = {outcome.name: outcome.came for outcome in report.checks}
+    for name in ("greeting.hello", "greeting.conditions"):
+        assert "one thread, not with 2" in found[name]
+        assert "--threads" in found[name]
+    assert conform(one, only=lambda name: name == "greeting.conditions").passed
+
+
 def test_who_watches_its_parent_may():
     report = conform(
         of("watches its parent only", Deadlines(start=90, setup=60, first_step=60, step=60, end=5)),

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from rosetta.errors import UserError
-from rosetta.results import Row, RunDirectory, Step, Summary
+from rosetta.results import Row, Run, RunDirectory, Step, Summary
 from rosetta.results.comparison import Compared, compare
 from rosetta.results.statistics import ratio_of_runs
 
@@ -46,7 +46,26 @@ def write(
                 )
         rows = [Row(worker=worker, task="mlp", **fields) for worker in times]
         directory.write_summary(Summary(run="r", state="complete", rows=rows), "")
+        directory.write_run(a_run())
     return path
+
+
+def a_run(rate: float = 0.1) -> Run:
+    """The record of a run of `mlp`."""
+    content = {"layers": [], "optimiser": {"learning_rate": rate}, "training": {"epochs": 5}}
+    return Run(
+        run="r",
+        rosetta="0",
+        protocol="1.0",
+        started="now",
+        command=[],
+        options={},
+        data={},
+        workers={},
+        environment={},
+        machine={},
+        tasks={"mlp": {"content": content, "steps": 9}},
+    )
 
 
 def only(before: Path, after: Path) -> Compared:
@@ -81,6 +100,7 @@ def test_few_blocks_say_nothing(tmp_path: Path) -> None:
         write(tmp_path / "a", {"torch": 100}, blocks=3), write(tmp_path / "b", {"torch": 900})
     )
     assert row.verdict == "too few blocks to say"
+    assert row.is_unknown
     assert not row.is_slower_by(0)
 
 
@@ -90,7 +110,9 @@ def test_few_blocks_say_nothing(tmp_path: Path) -> None:
         ({"threads": 1}, "threads 2 and 1"),
         ({"device": "cuda"}, "device cpu and cuda"),
         ({"batch_size": 8}, "batch_size 64 and 8"),
+        ({"data": "synthetic"}, "data mnist and synthetic"),
         ({"status": "crashed"}, "crashed in the second run"),
+        ({"proof": "different"}, "not the same network in the second run"),
     ],
 )
 def test_what_is_not_alike_is_not_compared(
@@ -98,6 +120,14 @@ def test_what_is_not_alike_is_not_compared(
 ) -> None:
     row = only(write(tmp_path / "a", {"torch": 100}), write(tmp_path / "b", {"torch": 100}, **more))
     assert (row.ratio, row.verdict) == (None, words)
+    assert row.is_unknown, "it isn't as fast as it was, for all that is known"
+
+
+def test_another_task_is_refused(tmp_path: Path) -> None:
+    before, after = (write(tmp_path / name, {"torch": 100}) for name in "ab")
+    (after / "run.json").write_bytes(msgspec.json.encode(a_run(rate=0.2)))
+    with pytest.raises(UserError, match="task mlp isn't the same in both runs"):
+        compare(before, after)
 
 
 def test_a_worker_of_one_run_only_is_named(tmp_path: Path) -> None:
@@ -130,7 +160,7 @@ def test_what_is_no_run_is_said(tmp_path: Path) -> None:
 
 
 def test_noise_of_either_run_widens_the_interval() -> None:
-    steady, noisy = [[100]] * 10, [[50], [200]] * 5
+    steady, noisy = [[[100]] * 10], [[[50], [200]] * 5]
     for before, after in ((steady, noisy), (noisy, steady)):
         ratio = ratio_of_runs(before, after)
         assert ratio is not None and ratio.interval is not None
@@ -139,6 +169,17 @@ def test_noise_of_either_run_widens_the_interval() -> None:
     alike = ratio_of_runs(steady, steady)
     assert alike is not None
     assert alike.interval == pytest.approx((1.0, 1.0))
+
+
+def test_what_differs_from_process_to_process_widens_the_interval() -> None:
+    """Each of three processes is steady, and one of them takes twice as long."""
+    steady: list[list[list[int]]] = [[[100]] * 10] * 3
+    one_slow: list[list[list[int]]] = [[[100]] * 10, [[200]] * 10, [[100]] * 10]
+    as_one = [[block for repeat in one_slow for block in repeat]]
+    within, between = ratio_of_runs(steady, as_one), ratio_of_runs(steady, one_slow)
+    assert within is not None and between is not None
+    assert within.interval == pytest.approx((1.0, 1.0))
+    assert between.interval == pytest.approx((0.5, 1.0))
 
 
 def test_a_step_is_read_as_it_is_written(tmp_path: Path) -> None:

@@ -55,6 +55,16 @@ def does_not_time_the_wait():
 
 
 @wrong
+def writes_long_waits_as_floats():
+    with_field("RESULT", wait_ns=lambda ns: ns if ns < 2**32 else float(ns))
+
+
+@wrong
+def counts_in_32_bits():
+    with_field("RESULT", wait_ns=lambda ns: ns % 2**32)
+
+
+@wrong
 def has_parts_that_are_longer():
     with_field("RESULT", forward_ns=lambda _: 10**9)
 

@@ -36,6 +36,23 @@ def computes_with_other_threads():
 
 
 @wrong
+def has_one_thread_only():  # which isn't wrong
+    start = Backend.start
+
+    def changed(self, device, threads):
+        if threads > 1:
+            raise ValueError(f"this worker computes with one thread, not with {threads}")
+        return start(self, device, threads)
+
+    Backend.start = changed
+
+
+@wrong
+def leaves_with_status_3_without_a_word():
+    Backend.start = lambda *_: os._exit(3)
+
+
+@wrong
 def has_not_inline():
     with_field("HELLO", planes=["shm"])
 

@@ -123,6 +123,18 @@ def answers_twice():
 
 
 @wrong
+def sends_values_of_later():
+    """As who sends without a copy what the next step changes."""
+
+    def change(send, self, kind, arrays, fields):
+        if kind == "VALUES" and self._channel._socket.poll(300):
+            arrays = {name: values + 1 for name, values in arrays.items()}
+        send(kind, arrays, **fields)
+
+    sending(change)
+
+
+@wrong
 def answers_out_of_order():
     held = []
 
