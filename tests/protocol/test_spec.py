@@ -20,6 +20,7 @@ from rosetta.coordinator.session import RECONNECT_NS
 from rosetta.protocol import decode, encode, limits, messages
 from rosetta.protocol.tape import FROM_COORDINATOR, read_tape
 from rosetta.workers import reading
+from rosetta.workers.description import Description, ProgramEnvironment
 from rosetta_worker import recorded, wire
 
 CHECKOUT = Path(__file__).parents[2]
@@ -319,10 +320,23 @@ def test_the_connection_file_has_the_keys_that_are_written(tmp_path: Path) -> No
         path, endpoint="ipc:///x", run="r", key="k", worker="w", device="cpu", threads=1, curve=keys
     )
     written_keys = msgspec.json.decode(path.read_bytes()).keys()
-    stated, placeholders = tables(SECTIONS["2"])
+    stated, _, placeholders = tables(SECTIONS["2"])
     assert [row["key"] for row in stated] == list(written_keys)
     (shown,) = re.findall(r"^```json\n(.*?)^```", SECTIONS["2"], re.MULTILINE | re.DOTALL)
     assert msgspec.json.decode(shown).keys() == written_keys - {"curve"}
     assert path.stat().st_mode & 0o777 == 0o600
     named = set(re.findall(r"\{(\w+)\}", " ".join(row["placeholder"] for row in placeholders)))
     assert named == reading._ARGV_PLACEHOLDERS | reading._TAPE_PLACEHOLDERS
+
+
+def test_the_keys_of_a_worker_toml_are_those_that_are_read() -> None:
+    _, described, _ = tables(SECTIONS["2"])
+    needed, optional = (
+        {key for row in described if row["there"] == there for key in row["key"].split("`, `")}
+        for there in ("always", "optional")
+    )
+    required = {field.name for field in msgspec.structs.fields(Description) if field.required}
+    assert needed == required
+    assert needed | optional == {*Description.__struct_fields__, "workers"}
+    (of_programs,) = (row["meaning"] for row in described if row["key"] == "environment")
+    assert all(f"`{key}`" in of_programs for key in ProgramEnvironment.__struct_fields__)

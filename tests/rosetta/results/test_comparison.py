@@ -172,9 +172,9 @@ def test_noise_of_either_run_widens_the_interval() -> None:
 
 
 def test_what_differs_from_process_to_process_widens_the_interval() -> None:
-    """Each of three processes is steady, and one of them takes twice as long."""
-    steady: list[list[list[int]]] = [[[100]] * 10] * 3
-    one_slow: list[list[list[int]]] = [[[100]] * 10, [[200]] * 10, [[100]] * 10]
+    """Each of five processes is steady, and one of them takes twice as long."""
+    steady: list[list[list[int]]] = [[[100]] * 20] * 5
+    one_slow: list[list[list[int]]] = [[[200]] * 20, *[[[100]] * 20] * 4]
     as_one = [[block for repeat in one_slow for block in repeat]]
     within, between = ratio_of_runs(steady, as_one), ratio_of_runs(steady, one_slow)
     assert within is not None and between is not None
