@@ -7,6 +7,8 @@ A worker's own test file inherits from `RightTasks` and `RightWorker`, and provi
 from __future__ import annotations
 
 import contextlib
+import json
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,15 +20,15 @@ import pytest
 from numpy.typing import NDArray
 
 import rosetta_reference
-from rosetta import datasets, tasks, workers
-from rosetta.bench.launch import launch
+from rosetta import datasets, environments, tasks, workers
+from rosetta.bench.launch import launch, variables
 from rosetta.conformance.small import small
 from rosetta.coordinator import Deadlines, Router, Session, WorkerFailureError, prepare_batch
 from rosetta.datasets import Split
 from rosetta.proof import prove
 from rosetta.tasks import Task
 from rosetta.tasks.forms import complete
-from rosetta.workers import Worker
+from rosetta.workers import PY_FOLDER, Worker
 
 Parameters = dict[str, NDArray[np.float32]]
 
@@ -133,6 +135,58 @@ def check_unknown_task(session: Session, task: Task) -> None:
         session.setup(stranger, tasks.initial_parameters(task, 3), seed=1, dropout=False)
     assert caught.value.status == "failed"
     check_that_parameters_come_back(session, task)
+
+
+NO_DEVICES = ["cuda:99", "cuda:-1", "cuda:", "cudafoo", "gpu", "tpu", "cpu:0", "CPU", ""]
+
+_REFUSALS = """\
+import json, sys
+from rosetta_worker import backends
+
+backend = backends.load(sys.argv[1])
+for arguments in json.load(sys.stdin):
+    try:
+        backend.start(*arguments)
+    except ValueError as error:
+        print("refused:", json.dumps(str(error)))
+    else:
+        print("refused:", json.dumps(None))
+"""
+
+
+def refusals(worker: Worker, starts: list[list[object]]) -> list[str | None]:
+    """What a Python backend's `start` refuses each of these arguments with; None: it starts.
+
+    In one process for all of them, since importing a framework takes seconds.
+    """
+    interpreter = environments.status(worker).interpreter
+    assert interpreter is not None
+    done = subprocess.run(
+        [interpreter, "-c", _REFUSALS, worker.folder],
+        input=json.dumps(starts),
+        env={**variables(1), "PYTHONPATH": str(PY_FOLDER)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line.partition("refused: ")[2] for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in lines if line]
+
+
+def check_devices(worker: Worker) -> None:
+    """What is neither `cpu` nor a GPU that is there is refused, in one sentence that names it."""
+    variant = [worker.variant] if worker.variant else []
+    found = refusals(worker, [[device, 1, *variant] for device in NO_DEVICES])
+    for device, sentence in zip(NO_DEVICES, found, strict=True):
+        assert sentence is not None, device
+        assert sentence.startswith(f"device {device!r} is not available: "), sentence
+        assert "\n" not in sentence
+
+
+def check_variants(worker: Worker, known: list[str]) -> None:
+    """Any other is refused, in one sentence that says which there are."""
+    (sentence,) = refusals(worker, [["cpu", 1, "theano"]])
+    assert sentence == f"no variant 'theano'; there are: {', '.join(known)}"
 
 
 IDLE_S = 5.0

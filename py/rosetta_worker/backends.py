@@ -8,7 +8,7 @@ sockets, messages or timing. It has two functions:
     without variants (see `worker.toml`) leaves that parameter out. Sets the framework up (threads,
     precision) and returns `framework` ({"name", "version"}), `versions` (name → version), `tasks`
     (names), `forms` (`adam`, `gru`: see SPEC section 9) and `disclosures` (name → text). Raises
-    ValueError with one sentence for a device that it doesn't have.
+    ValueError with one sentence for a device, or a number of threads, that it can't compute with.
 
 `build(setup, parameters) -> network`
     Builds the network of `setup.task` with the given initial parameters: a dict from canonical name

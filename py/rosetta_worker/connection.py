@@ -48,6 +48,11 @@ def read(path: str) -> Dict[str, Any]:
             "connection file %s: `curve` lacks one of %s, or it is no Z85 text of 40 characters"
             % (path, ", ".join(_CURVE))
         )
+    threads, device = content.get("threads"), content.get("device")
+    if threads is not None and (type(threads) is not int or not 1 <= threads <= 65536):
+        raise CoordinatorError("connection file %s: `threads` is not 1 to 65536" % path)
+    if device is not None and not isinstance(device, str):
+        raise CoordinatorError("connection file %s: `device` is not a text" % path)
     return content
 
 

@@ -32,6 +32,12 @@ _FREE = {
     "gru": {"units"},
 }
 
+_INPUTS = {
+    "mlp": ("pixels", "uint8"),
+    "cnn": ("pixels", "uint8"),
+    "gru": ("tokens", "int32"),
+}
+
 _OPTIMISERS = {
     "sgd": {"kind", "learning_rate", "momentum"},
     "adam": {"kind", "learning_rate", "beta1", "beta2", "epsilon"},
@@ -46,6 +52,9 @@ def check(task: Dict[str, Any], forms: Dict[str, str], re: int) -> None:
     if task["name"] not in _LAYERS:
         return
     try:
+        for key, value in zip(("kind", "dtype"), _INPUTS[task["name"]]):
+            if task["input"][key] != value:
+                _not_computed("the input", key, task["input"][key], re)
         _check_layers(task, forms, re)
         _check_training(task, re)
     except (KeyError, TypeError, AttributeError):

@@ -76,9 +76,9 @@ class Session:
     # --- the coordinator's messages, one method each ----------------------------------------------
 
     def _on_welcome(self, header: Header, arrays: Arrays) -> None:
-        self._welcomed = True
         if header.get("shm") is not None:
             self._shared = shared_memory.attach(header["shm"], header["id"])
+        self._welcomed = True  # not before: a WELCOME that is answered with ERROR changes nothing
         patience = header.get("reconnect_ns")
         if isinstance(patience, int):
             self._channel.reconnect_ns = patience

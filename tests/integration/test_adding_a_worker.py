@@ -56,7 +56,8 @@ def insert(file: Path, code: str, *, before: str) -> None:
 
 def remove_method(file: Path, name: str) -> None:
     text = file.read_text()
-    changed = re.sub(rf"    def {name}\(.*\n        raise NotImplementedError.*\n\n", "", text)
+    method = rf'    def {name}\(.*\n        """.*\n        raise NotImplementedError.*\n\n'
+    changed = re.sub(method, "", text)
     assert changed != text
     file.write_text(changed)
 

@@ -33,9 +33,19 @@ def test_everybody_is_trained_anew_in_each_repeat(rosetta, tmp_path, schedule, t
         assert turns == 1 or len(runs) > 2
     losses = {s.loss for s in steps if s.worker == "numpy" and s.step == 5}
     assert len(losses) == 1, "each repeat starts from the same parameters"
+    assert not [note for note in read_summary(folder).notes if "one worker after" in note]
     for row in read_summary(folder).rows:
         assert (row.status, row.steps, row.timed_steps) == ("ok", 3 * STEPS, 3 * 6)
         assert row.evaluations
+
+
+def test_one_after_the_other_once_says_what_is_not_known(rosetta, tmp_path):
+    folder = tmp_path / "run"
+    asked = [word if word != "numpy,null" else "numpy" for word in ASKED]
+    process = rosetta(*asked, "--schedule", "sequential", "--out", folder)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert "one worker after the other, once" in output
 
 
 def test_a_worker_that_fails_takes_no_part_in_the_next_repeats(rosetta, tmp_path):

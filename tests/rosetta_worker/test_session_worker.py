@@ -133,6 +133,13 @@ def test_setup_before_welcome_is_refused(play):
     assert summary(script) == [("bad_state", 1), ("READY", 2)]
 
 
+def test_a_welcome_that_is_refused_changes_nothing(play):
+    """Its shared memory can't be mapped; then there has been no WELCOME."""
+    nowhere = message("WELCOME", 1, shm={"path": "/nowhere", "size_bytes": 64})
+    script = play(nowhere, setup(2), WELCOME, setup(3), welcome=False)
+    assert summary(script) == [("unsupported", 1), ("bad_state", 2), ("READY", 3)]
+
+
 @pytest.mark.parametrize(
     "question",
     [batch(1), message("PREDICT", 1, {"inputs": INPUTS}), message("PARAMETERS", 1)],

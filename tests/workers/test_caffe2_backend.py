@@ -66,6 +66,14 @@ def test_it_says_what_computes(session, environment):
     assert hello.disclosures["blas_threads"] == "1"
 
 
+def test_a_device_that_is_no_device_is_refused():
+    joined.check_devices(WORKER)
+
+
+def test_an_unknown_variant_is_refused():
+    joined.check_variants(WORKER, ["avx2"])
+
+
 @pytest.mark.parametrize("name", ["mlp", "cnn"])
 def test_a_learning_rate_of_zero_can_be_changed(session, name):
     """Caffe2's optimisers add nothing to a net that is built with a learning rate of 0."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import msgspec
@@ -66,6 +65,15 @@ def test_it_says_what_computes(session, worker):
     assert {"gru", "dropout", "cpu kernels"} <= set(hello.disclosures)
 
 
+def test_pixels_need_no_scale(session):
+    """SPEC 6.4: what has its default value isn't sent, here a scale of 1."""
+    content = small("mlp").to_wire()
+    del content["input"]["scale"]
+    task = msgspec.convert(content, Task)
+    assert "scale" not in task.to_wire()["input"]
+    joined.check_predictions(session, task)
+
+
 def test_a_network_before_is_let_go_of(session, worker):
     """Its memory is free again when the next one is built."""
     if worker.name == "keras-jax":
@@ -109,23 +117,13 @@ def test_without_the_mend_keras_on_tensorflow_is_another_network(tmp_path):
         joined.check_proof(session, small("mlp"))  # the other gradients are dense
 
 
-@pytest.mark.parametrize("variant", ["", "theano"])
-def test_a_backend_that_keras_lacks_is_refused(worker, variant, tmp_path):
-    status = needed(worker)
-    command = [status.interpreter, "-c", REFUSED, FOLDER, variant]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert ran.stdout == f"no Keras backend {variant!r}; there are: tensorflow, jax, torch\n"
+def test_a_device_that_is_no_device_is_refused(worker):
+    joined.check_devices(worker)
 
 
-REFUSED = """\
-import sys
-sys.path.insert(0, sys.argv[1])
-import backend
-try:
-    backend.start("cpu", 1, sys.argv[2])
-except ValueError as error:
-    print(error)
-"""
+def test_a_backend_of_keras_must_be_chosen(worker):
+    found = joined.refusals(worker, [["cpu", 1], ["cpu", 1, "theano"]])
+    assert found == [f"no variant {v!r}; there are: tensorflow, jax, torch" for v in ("", "theano")]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -52,6 +52,15 @@ def test_it_says_what_computes(session, environment):
     assert hello.disclosures["engine"] == "ThreadedEnginePerDevice"
 
 
+def test_a_device_that_is_no_device_is_refused(session):
+    joined.check_devices(workers.get(session.name))
+
+
+def test_gluon_or_module_must_be_chosen():
+    found = joined.refusals(workers.get("mxnet-gluon"), [["cpu", 1], ["cpu", 1, "theano"]])
+    assert found == [f"no variant {v!r}; there are: gluon, module" for v in ("", "theano")]
+
+
 def test_both_workers_share_an_environment():
     names = {workers.get(name).environment_name for name in MODES}
     assert names == {"mxnet"}

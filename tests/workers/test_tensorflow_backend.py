@@ -86,6 +86,14 @@ def test_it_says_what_computes(session, environment):
     assert hello.disclosures["gru"] == "Keras's loop over the time steps"
 
 
+def test_a_device_that_is_no_device_is_refused():
+    joined.check_devices(WORKER)
+
+
+def test_an_unknown_variant_is_refused():
+    joined.check_variants(WORKER, ["eager", "jit_compile"])
+
+
 @pytest.fixture(scope="module", params=["eager", "jit_compile"])
 def variant(environment, request, tmp_path_factory):
     worker = WORKER.with_variant(request.param)

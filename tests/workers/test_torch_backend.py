@@ -78,6 +78,14 @@ def test_it_says_what_computes(session, environment):
     assert (hello.disclosures["mode"], hello.disclosures["layout"]) == ("eager", "NCHW")
 
 
+def test_a_device_that_is_no_device_is_refused():
+    joined.check_devices(WORKER)
+
+
+def test_an_unknown_variant_is_refused():
+    joined.check_variants(WORKER, ["compile", "channels_last"])
+
+
 # --- torch:channels_last --------------------------------------------------------------------------
 
 

@@ -8,7 +8,8 @@
 #     Called once, before any work. Sets the framework up (threads, precision) and returns, in a
 #     Dict or NamedTuple, `framework` (with `name` and `version`), `versions` (name => version),
 #     `tasks` (names), `forms` (see SPEC section 9) and `disclosures` (name => text). Throws
-#     `ArgumentError` with one sentence for a device that it doesn't have.
+#     `ArgumentError` with one sentence for a device, or a number of threads, that it can't compute
+#     with.
 #
 # `build(setup, parameters) -> network`
 #     Builds the network of `setup.task` with the given initial parameters: a Dict from canonical

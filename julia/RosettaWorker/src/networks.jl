@@ -27,6 +27,9 @@ const FREE = Dict(
     "gru" => ["units"],
 )
 
+const INPUTS = Dict(
+    "mlp" => ("pixels", "uint8"), "cnn" => ("pixels", "uint8"), "gru" => ("tokens", "int32"),
+)
 const OPTIMISERS = Dict(
     "sgd" => ["kind", "learning_rate", "momentum"],
     "adam" => ["kind", "learning_rate", "beta1", "beta2", "epsilon"],
@@ -40,6 +43,10 @@ HELLO declared. A task of another name is its backend's own business.
 """
 function check_network(task::Header, forms, re::Int)
     haskey(LAYERS, task["name"]) || return
+    for (key, value) in zip(("kind", "dtype"), INPUTS[task["name"]])
+        found = task["input"][key]
+        found == value || not_computed("the input", key, found, re)
+    end
     foreach(layer -> check_named("a layer", layer, re), task["layers"])
     found = join(("$(layer["name"]):$(layer["kind"])" for layer in task["layers"]), ' ')
     if found != LAYERS[task["name"]]

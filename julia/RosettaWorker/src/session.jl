@@ -88,14 +88,14 @@ end
 # --- the coordinator's messages, one function each ------------------------------------------------
 
 function on_welcome(session::Session, header::Header, ::Arrays)
-    session.welcomed = true
-    patience = get(header, "reconnect_ns", nothing)
-    if is_number(patience)
-        session.channel.reconnect_ns = patience
-    end
     described = get(header, "shm", nothing)
     if described !== nothing
         session.memory = attach(described, header["id"])
+    end
+    session.welcomed = true  # not before: a WELCOME that is answered with ERROR changes nothing
+    patience = get(header, "reconnect_ns", nothing)
+    if is_number(patience)
+        session.channel.reconnect_ns = patience
     end
 end
 

@@ -32,6 +32,8 @@ class Participant:
     proof_detail: str | None = None
     training: bool = False
     """A process of its own is in training."""
+    repeats: int = 0
+    """Trainings that were begun."""
     ready: Ready | None = None
     steps: int = 0
     final_loss: float | None = None
@@ -66,6 +68,7 @@ class Participant:
     def begins(self) -> None:
         """A training in a fresh process begins."""
         self.training, self.evaluations = True, []
+        self.repeats += 1
 
     def ends(self) -> None:
         """The process has left in good order."""
@@ -130,6 +133,7 @@ class Participant:
             tuned=self.worker.tuned,
             steps=self.steps,
             timed_steps=len(self.step_ns),
+            repeats=max(1, self.repeats),
             batch_size=batch_size,
             samples_per_s=batch_size * 1e9 / work_median if work_median else None,
             step_ns_median=step_median,

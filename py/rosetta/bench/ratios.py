@@ -11,9 +11,16 @@ from rosetta.results import Row, ratio_of_blocks
 
 
 def with_ratios(
-    rows: Sequence[Row], participants: Sequence[Participant], baseline: str | None
+    rows: Sequence[Row],
+    participants: Sequence[Participant],
+    baseline: str | None,
+    *,
+    paired: bool = True,
 ) -> list[Row]:
     """`rows` with `ratio` and `ratio_interval`.
+
+    Blocks that aren't `paired`, since the workers were trained at different times, have no
+    interval: it would leave out how the machine changed from one to the other.
 
     Rows that aren't `ok`, networks that aren't the same, and workers that measure the harness take
     no part. Without a baseline row there are no ratios.
@@ -38,7 +45,7 @@ def with_ratios(
         if row.worker == baseline:
             row = msgspec.structs.replace(row, ratio=1.0)
         elif ratio:
-            interval = list(ratio.interval) if ratio.interval else None
+            interval = list(ratio.interval) if ratio.interval and paired else None
             row = msgspec.structs.replace(row, ratio=ratio.value, ratio_interval=interval)
         result.append(row)
     return result

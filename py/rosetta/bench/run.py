@@ -57,6 +57,11 @@ class _Run:
         self._left = list(context.plan.tasks)
         self._resumed: list[str] = []
         self._notes = [*context.plan.warnings, *context.plan.notes]
+        if context.plan.schedule == "sequential" and context.plan.repeats == 1:
+            self._notes.append(
+                "one worker after the other, once: how the machine changed meanwhile is in the "
+                "ratios, and isn't known (--repeats)"
+            )
         if context.plan.earlier:
             self._go_on(context.plan.earlier)
 
@@ -123,7 +128,9 @@ class _Run:
             for participant in participants:
                 if participant.session and participant.session.hello:
                     record.add_hello(self._record, participant.name, participant.session.hello)
-            rows = with_ratios(task_run.rows(), participants, self._plan.baseline)
+            plan = self._plan
+            paired = plan.schedule == "interleaved" or plan.repeats > 1
+            rows = with_ratios(task_run.rows(), participants, plan.baseline, paired=paired)
             self._rows += rows
             self._notes += why_no_ratios(rows, self._plan.baseline)
             with contextlib.suppress(UserError):  # the summary's own write tells

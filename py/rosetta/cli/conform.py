@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from rosetta import environments, machine, workers
-from rosetta.bench import interrupts, launch
+from rosetta.bench import conditions, interrupts, launch
 from rosetta.bench.proving import proof_cache
 from rosetta.cli import options
 from rosetta.conformance import Outcome, Report, Subject, conform, listing, names
@@ -72,7 +72,8 @@ def command(
         return 0
     chosen = options.split(check)
     _require_known(chosen)
-    subject = _subject(words or [], context.meta[_BEHIND], threads or machine.usable_cpus())
+    count = threads or machine.usable_cpus()
+    subject = _subject(words or [], context.meta[_BEHIND], count, device)
     subject = dataclasses.replace(
         subject, device=device, deadlines=_deadlines(patience), cache=proof_cache()
     )
@@ -89,14 +90,14 @@ def command(
     return 0 if report.passed else 1
 
 
-def _subject(words: list[str], behind: list[str] | None, threads: int) -> Subject:
+def _subject(words: list[str], behind: list[str] | None, threads: int, device: str) -> Subject:
     """What is tested: a worker by name, or the command line `behind` the dashes.
 
     Raises `UserError`.
     """
-    variables = launch.variables(threads)
+    variables, processors = launch.variables(threads), conditions.processors(threads, device)
     if behind and behind == words:
-        return Subject(_absolute(words), variables, threads=threads)
+        return Subject(_absolute(words), variables, processors=processors, threads=threads)
     if len(words) != 1 or behind:
         raise UserError(
             "name one worker, or write its command line behind --, such as: "
@@ -106,7 +107,14 @@ def _subject(words: list[str], behind: list[str] | None, threads: int) -> Subjec
     interpreter = environments.ensure(worker, options.say).interpreter
     assert interpreter is not None  # `ensure` has made it or raised
     argv = worker.command(interpreter, PLACEHOLDER)
-    return Subject(argv, variables, worker.name, threads=threads, harness=worker.harness)
+    return Subject(
+        argv,
+        variables,
+        worker.name,
+        processors=processors,
+        threads=threads,
+        harness=worker.harness,
+    )
 
 
 def _absolute(words: list[str]) -> list[str]:

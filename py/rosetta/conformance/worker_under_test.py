@@ -37,6 +37,8 @@ class Subject:
     variables: Mapping[str, str]
     """The environment of its process."""
     name: str = "worker"
+    processors: Sequence[int] = ()
+    """The logical CPUs that it may run on; empty: any."""
     device: str = "cpu"
     threads: int = 1
     harness: bool = False
@@ -87,7 +89,9 @@ class WorkerUnderTest(Session):
         self.folder.mkdir()
         command = [*parent, *self.subject.command(self.file)]
         self.started = time.monotonic()
-        self.process = Process(command, variables, folder / "log", self.folder)
+        self.process = Process(
+            command, variables, folder / "log", self.folder, self.subject.processors
+        )
 
     @property
     def is_known_again(self) -> bool:

@@ -58,11 +58,12 @@ def title(summary: Summary, task: str) -> str:
     """Heading of a task's table: the task, its data, and the sizes that all its rows share."""
     rows = [row for row in summary.rows if row.task == task]
     first = rows[0]
-    steps = max(row.timed_steps for row in rows)
+    steps = max(row.timed_steps // row.repeats for row in rows)
+    repeats = max(row.repeats for row in rows)
     examined = {e.samples for row in rows for e in row.evaluations}
     parts = [
         f"batch {first.batch_size}",
-        f"{steps} timed steps",
+        f"{repeats} × {steps} timed steps" if repeats > 1 else f"{steps} timed steps",
         f"{first.threads} threads",
         first.device,
         *(f"accuracy on {samples:,} test samples" for samples in sorted(examined)),

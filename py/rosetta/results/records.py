@@ -63,6 +63,7 @@ class Row(Struct, frozen=True, kw_only=True):
     tuned: Annotated[bool, Meta(description="more than the framework's own idiom")] = False
     steps: Annotated[int, Meta(ge=0, description="steps that were trained")] = 0
     timed_steps: Annotated[int, Meta(ge=0, description="of these, the ones in the times")] = 0
+    repeats: Annotated[int, Meta(ge=1, description="trainings in fresh processes, in all")] = 1
     batch_size: int = 0
     samples_per_s: float | None = None
     step_ns_median: Nanoseconds | None = None
@@ -83,15 +84,17 @@ class Row(Struct, frozen=True, kw_only=True):
     ] = None
     wait_ns_median: Nanoseconds | None = None
     copy_ns_median: Nanoseconds | None = None
-    first_step_ns: Nanoseconds | None = None
-    setup_ns: Nanoseconds | None = None
+    first_step_ns: Annotated[
+        Nanoseconds | None, Meta(description="copy and step; the median of the repeats'")
+    ] = None
+    setup_ns: Annotated[Nanoseconds | None, Meta(description="of the last repeat")] = None
     ratio: Annotated[
         float | None, Meta(description="samples/s relative to the baseline's, same blocks")
     ] = None
     ratio_interval: Annotated[
         list[float] | None, Meta(description="95 % bootstrap interval of `ratio`")
     ] = None
-    accuracy: float | None = None
+    accuracy: Annotated[float | None, Meta(description="after the last repeat")] = None
     evaluations: list[Evaluation] = []
     final_loss: float | None = None
     peak_memory_bytes: int | None = None

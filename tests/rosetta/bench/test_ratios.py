@@ -43,6 +43,17 @@ def test_a_worker_that_takes_half_the_time_is_twice_as_fast() -> None:
     assert base.ratio == 1.0
 
 
+def test_workers_of_different_times_have_no_interval() -> None:
+    participants = [participant("base", steady(200)), participant("other", steady(100))]
+    rows = [
+        Row(worker=p.name, task="mlp", data="d", device="cpu", threads=1, status="ok")
+        for p in participants
+    ]
+    _, other = with_ratios(rows, participants, "base", paired=False)
+    assert other.ratio == pytest.approx(2.0)
+    assert other.ratio_interval is None
+
+
 def test_only_blocks_in_common_count() -> None:
     """A block that only one of them trained says nothing, however fast it was."""
     other = participant("other", {2: 100, 3: 100, 9: 1})
