@@ -95,7 +95,8 @@ class Recorded:
 
     def greeted(self, recorded: wire.Header, own: wire.Header) -> None:
         """The HELLO on the tape and the worker's own: the forms that they declare."""
-        self._forms = [dict(FORMS, **hello.get("forms", {})) for hello in (recorded, own)]
+        declared = [hello.get("forms") for hello in (recorded, own)]
+        self._forms = [dict(FORMS, **(f if isinstance(f, dict) else {})) for f in declared]
 
     def asked(self, header: wire.Header, arrays: wire.Arrays) -> None:
         """A SETUP came."""

@@ -114,7 +114,8 @@ class Tape:
         self._file.seek(here)
         try:
             self.recorded.compare(header, arrays, *wire.decode(frames))
-        except wire.WireError as error:
+        except (wire.WireError, KeyError, TypeError, ValueError, AttributeError) as error:
+            # The tape's fault, and not that of the worker that has just answered well.
             self.recorded.unreadable("the one at byte %d can't be read: %s" % (where, error))
 
     def _notice(self, frames: List[Any]) -> None:

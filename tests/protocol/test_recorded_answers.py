@@ -137,6 +137,24 @@ def test_an_answer_that_can_not_be_read_is_said(play: Play, tmp_path: Path) -> N
     assert len(played.errors.splitlines()) == 1
 
 
+def test_a_recorded_answer_that_lacks_something_is_the_tapes_fault(
+    play: Play, tmp_path: Path
+) -> None:
+    """The session goes on: all other answers are compared."""
+
+    def lossless(message: Message) -> Message:
+        sender, header, arrays = message
+        if header["type"] == "RESULT" and header["step"] == 1:
+            header = {key: value for key, value in header.items() if key != "loss"}
+        return sender, header, arrays
+
+    played = play(doctored.doctored("mlp", tmp_path / "a.tape", lossless))
+    assert played.status == 1
+    assert any("can't be read" in line for line in played.verdicts())
+    assert not any("backend" in line for line in played.verdicts())
+    assert any("the losses are the recorded ones" in line for line in played.verdicts())
+
+
 def test_a_recording_of_a_recording_has_one_workers_answers(tmp_path: Path) -> None:
     record = tmp_path / "again.tape"
     command = [sys.executable, "-m", "rosetta_worker", NUMPY, "--tape", TAPES / "mlp.tape"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rosetta import scratch
 from rosetta.scratch import ScratchFolder
 
 HOLD = """\
@@ -75,6 +77,34 @@ def test_a_folder_that_is_being_made_or_somebody_elses_is_left_alone(temporary: 
             "rosetta-other",
             "rosetta-tmp-trap",
         }
+
+
+def test_at_no_moment_of_its_making_is_it_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process may look for abandoned folders at any time."""
+    stages = []
+
+    def look(folder: Path) -> None:
+        stages.append({path.name for path in folder.iterdir()})
+        assert not scratch._is_abandoned(folder)
+
+    real_open, real_rename = os.open, Path.rename
+
+    def opened(path: Path, *more: int) -> int:
+        descriptor = real_open(path, *more)
+        if str(path).endswith(".new"):
+            look(Path(path).parent)
+        return descriptor
+
+    def renamed(path: Path, target: Path) -> Path:
+        look(path.parent)
+        moved = real_rename(path, target)
+        look(path.parent)
+        return moved
+
+    monkeypatch.setattr(os, "open", opened)
+    monkeypatch.setattr(Path, "rename", renamed)
+    with ScratchFolder():
+        assert stages == [{".in-use.new"}, {".in-use.new"}, {".in-use"}]
 
 
 def test_one_that_was_removed_can_be_removed_again() -> None:

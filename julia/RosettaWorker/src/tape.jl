@@ -134,14 +134,14 @@ function compare_at!(tape::Tape, header::Header, arrays::Arrays, place::Int)
     _, count = read_head(tape)
     frames = [read_frame(tape) for _ in 1:count]
     seek(tape.file, here)
-    theirs, others = try
-        decode(frames)
+    try
+        compare!(tape.recorded, header, arrays, decode(frames)...)
     catch error
-        error isa WireError || rethrow()
-        sentence = "the one at byte $place can't be read: $(error.sentence)"
-        return unreadable!(tape.recorded, sentence)
+        # The tape's fault, and not that of the worker that has just answered well.
+        error isa Union{WireError,KeyError,MethodError,TypeError} || rethrow()
+        why = error isa WireError ? error.sentence : sprint(showerror, error)
+        unreadable!(tape.recorded, "the one at byte $place can't be read: $why")
     end
-    compare!(tape.recorded, header, arrays, theirs, others)
 end
 
 "Remember what a SETUP begins from, if its answer will be compared."

@@ -125,3 +125,39 @@ def test_an_interrupt_ends_all_of_them(
     assert not [child for child in children if child.is_running()]
     home = tmp_path / "home" / "environments"
     assert not [path for path in home.iterdir() if path.is_dir()], "what was begun is gone"
+
+
+HOLD = """\
+import fcntl, sys
+file = open(sys.argv[1], "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_an_interrupt_ends_the_waiting_for_another_process(make: Make, tmp_path: Path) -> None:
+    """Of a thread, too, which no signal reaches."""
+    worker = make("")
+    lock = tmp_path / "home" / "environments" / f"{worker.uv.lock}.lock"
+    lock.parent.mkdir(parents=True)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    program = ENSURE_ALL.replace(
+        "sys.argv[1:]])", "sys.argv[1:]], lambda line: print(line, flush=True))"
+    )
+    waiter = subprocess.Popen(
+        [sys.executable, "-c", program, worker.folder],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert waiter.stdout is not None
+    assert "another process is making" in waiter.stdout.readline()
+    os.kill(waiter.pid, signal.SIGINT)
+    _, said = waiter.communicate(timeout=10)
+    assert "KeyboardInterrupt" in said
+    holder.communicate("")
