@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import rosetta_reference
 from rosetta import datasets, environments, tasks, workers
 from rosetta.bench.launch import launch, variables
-from rosetta.conformance.small import small
+from rosetta.conformance.small import sensitive_parameters, small
 from rosetta.coordinator import Deadlines, Router, Session, WorkerFailureError, prepare_batch
 from rosetta.datasets import Split
 from rosetta.proof import prove
@@ -53,11 +53,7 @@ def set_up(
     session: Session, task: Task, *, seed: int = 1, dropout: bool = False
 ) -> Iterator[Parameters]:
     """`task` under way in `session`; gives its initial parameters, with biases that are not 0."""
-    rng = np.random.default_rng(3)
-    parameters = tasks.initial_parameters(task, 3)
-    for name, values in parameters.items():
-        if ".bias" in name:
-            values[:] = rng.normal(0, 0.1, values.shape)
+    parameters = sensitive_parameters(task)
     session.setup(task, parameters, seed=seed, dropout=dropout)
     yield parameters
     session.end()

@@ -16,11 +16,9 @@ from rosetta.bench.plan import DEFAULT_WARMUP
 from rosetta.bench.progress import reporter
 from rosetta.bench.schedule import Schedule
 from rosetta.cli import bench_options, options
-from rosetta.coordinator import Deadlines, Plane
+from rosetta.coordinator import Plane
 from rosetta.errors import UserError
 from rosetta.results import Summary
-
-DEADLINES = Deadlines()
 
 
 def command(
@@ -100,10 +98,10 @@ def command(
     out: Annotated[Path | None, typer.Option(help="Run directory [runs/<time>-<id>]")] = None,
     start_deadline: Annotated[
         float, typer.Option(min=0.1, help="Seconds from a worker's start to its HELLO")
-    ] = DEADLINES.start,
+    ] = bench_options.DEADLINES.start,
     step_deadline: Annotated[
         float, typer.Option(min=0.1, help="Seconds of a step; the first one has ten times that")
-    ] = DEADLINES.step,
+    ] = bench_options.DEADLINES.step,
     resume: Annotated[
         Path | None, typer.Option(help="Go on with the interrupted run in this directory")
     ] = None,

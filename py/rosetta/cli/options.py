@@ -11,9 +11,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rosetta import datasets
+from rosetta import datasets, tasks
 from rosetta.datasets import Dataset
+from rosetta.errors import UserError
 from rosetta.tasks import Task
+from rosetta.workers import Worker
 
 DATA_HELP = (
     "auto: the task's own data set, or synthetic where it can't be had; or cifar10, imdb, mnist, "
@@ -88,6 +90,18 @@ class DataOptions:
 def data_folders(asked: list[str] | None) -> list[Path]:
     """The folders of --data-dir, or else of $ROSETTA_DATA."""
     return datasets.directories_from(asked, os.environ)
+
+
+def task_of(worker: Worker, asked: str, batch_size: int | None) -> Task:
+    """The task `asked`, with another batch size where there is one.
+
+    Raises UserError when `worker` doesn't have it.
+    """
+    definition = tasks.load(asked).override(batch_size=batch_size)
+    if definition.name not in worker.tasks:
+        known = ", ".join(worker.tasks)
+        raise UserError(f"worker {worker.name} has no task {definition.name}: it has {known}")
+    return definition
 
 
 def say(sentence: str) -> None:

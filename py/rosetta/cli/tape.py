@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rosetta import environments, machine, tasks, workers
+from rosetta import environments, machine, workers
 from rosetta.bench.tape import record_tape
 from rosetta.cli import options
 from rosetta.coordinator import WorkerFailureError
@@ -46,10 +46,7 @@ def record(
     predictions and parameters are the recorded ones.
     """
     worker = workers.get(name)
-    definition = tasks.load(task).override(batch_size=batch_size)
-    if definition.name not in worker.tasks:
-        known = ", ".join(worker.tasks)
-        raise UserError(f"worker {name} has no task {definition.name}: it has {known}")
+    definition = options.task_of(worker, task, batch_size)
     if not definition.trains:
         raise UserError(f"task {definition.name} has no training that could be recorded")
     environments.ensure(worker, options.say)

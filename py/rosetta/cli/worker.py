@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from rosetta import environments, machine, tasks, workers
+from rosetta import environments, machine, workers
 from rosetta.bench import conditions, interrupts, launch
 from rosetta.bench.tape import make_tape
 from rosetta.cli import options
@@ -71,10 +71,7 @@ def command(
         if not tape.is_file():
             raise UserError(f"no file {tape}")
         return _replay(worker, tape, where, count)
-    definition = tasks.load(task or "mlp").override(batch_size=batch_size)
-    if definition.name not in worker.tasks:
-        known = ", ".join(worker.tasks)
-        raise UserError(f"worker {name} has no task {definition.name}: it has {known}")
+    definition = options.task_of(worker, task or "mlp", batch_size)
     seed = 1 if seed is None else seed
     source = options.DataOptions(data or "auto", data_dir, download, seed)
     dataset, _ = source.load(definition, options.say)

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from rosetta.conformance import small
 from rosetta.conformance.check import NotAskedError, WrongError
+from rosetta.conformance.small import sensitive_parameters
 from rosetta.conformance.traces import Departure, Traces, clear
 from rosetta.conformance.worker_under_test import Subject, WorkerUnderTest, shown
 from rosetta.coordinator import Router, SharedMemory, WorkerFailureError
 from rosetta.protocol.messages import Hello
 from rosetta.scratch import ScratchFolder
-from rosetta.tasks import Task, initial_parameters
+from rosetta.tasks import Task
 from rosetta.tasks.forms import in_form
 
 
@@ -195,12 +196,7 @@ class Lab:
 
     def parameters(self, task: Task) -> dict[str, NDArray[np.float32]]:
         """Initial parameters of `task`, none of which are zero."""
-        rng = np.random.default_rng(3)
-        parameters = initial_parameters(task, 3)
-        for name, values in parameters.items():
-            if ".bias" in name:
-                values[...] = rng.normal(0, 0.1, values.shape)
-        return parameters
+        return sensitive_parameters(task)
 
     def _memory(self) -> SharedMemory | None:
         if self._shared is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from rosetta import tasks
 from rosetta.tasks import Task
@@ -58,6 +60,16 @@ NAMES = tuple(_SIZES)
 def small(name: str) -> Task:
     """The task `name`, one of `NAMES`, with small layers."""
     return _resized(name, _SIZES[name], _SHAPES[name], _INPUTS[name])
+
+
+def sensitive_parameters(task: Task) -> dict[str, NDArray[np.float32]]:
+    """Initial parameters of `task`, none of which are zero: a bias that is left out is seen."""
+    rng = np.random.default_rng(3)
+    parameters = tasks.initial_parameters(task, 3)
+    for name, values in parameters.items():
+        if ".bias" in name:
+            values[...] = rng.normal(0, 0.1, values.shape)
+    return parameters
 
 
 def wide_mlp() -> Task:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -102,8 +101,7 @@ class WorkerUnderTest(Session):
         """Its process has exited; not reaped here, for that ends what it has left behind."""
         assert self.process
         try:
-            options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            return os.waitid(os.P_PID, self.process.pid, options) is not None
+            return self.process.is_waiting_to_be_reaped()
         except ChildProcessError:
             return True
 

@@ -64,12 +64,17 @@ class Process:
 
     def exit_status(self) -> int | None:
         """None while it runs; afterwards its status, negative for the signal that killed it."""
-        if self._status is None and self._is_zombie():
+        if self._status is None and self.is_waiting_to_be_reaped():
             # Until it is reaped nobody else can have its number: whatever the signal reaches is
             # what it has left behind.
             self._signal_group(signal.SIGKILL)
             self._status = self._popen.wait()
         return self._status
+
+    def is_waiting_to_be_reaped(self) -> bool:
+        """It has exited, and what it has left behind is still to be seen."""
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self._popen.pid, options) is not None
 
     def exit_reason(self) -> str | None:
         """None while it runs; afterwards one sentence with the last lines of its log."""
@@ -134,11 +139,6 @@ class Process:
         if not self.wait(_TERM_SECONDS):
             self._signal_group(signal.SIGKILL)
             self.wait(_KILL_SECONDS)
-
-    def _is_zombie(self) -> bool:
-        """It has exited and isn't reaped yet."""
-        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        return os.waitid(os.P_PID, self._popen.pid, options) is not None
 
     def _signal_group(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
