@@ -12,6 +12,8 @@ import pytest
 from rosetta.conformance import CHECKS, Report, Subject, conform
 from rosetta.coordinator import Deadlines
 
+pytestmark = pytest.mark.exhaustive
+
 WRONG = Path(__file__).with_name("wrong")
 OF_THE_PROOF = Path(__file__).parents[1] / "proof" / "wrong"
 PATIENT = Deadlines(start=90, setup=60, first_step=60, step=60, end=30)
