@@ -27,7 +27,7 @@ CHOICES := $(if $(WORKERS),--worker $(WORKERS)) $(if $(TASKS),--task $(TASKS)) \
 
 .PHONY: help
 help: ## show this
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
 
 .PHONY: bench
 bench: $(VENV)/ready ## compare the frameworks: WORKERS= TASKS= DATA= DEVICE= THREADS= OUT= ARGS=
@@ -41,6 +41,10 @@ worker: $(VENV)/ready ## run one worker alone: WORKER=torch TASK=mlp ARGS=
 conform: $(VENV)/ready ## ask a worker everything that the protocol says: WORKER=torch ARGS=
 	@$(BIN)/rosetta conform $(WORKER) $(if $(DEVICE),--device $(DEVICE)) \
 		$(if $(THREADS),--threads $(THREADS)) $(ARGS)
+
+.PHONY: bench-harness
+bench-harness: $(VENV)/ready ## measure what the harness itself costs: OUT= THREADS= ARGS="--quick --ray"
+	@$(BIN)/rosetta harness $(if $(THREADS),--threads $(THREADS)) $(if $(OUT),--out "$(OUT)") $(ARGS)
 
 .PHONY: rosetta
 rosetta: $(VENV)/ready ## run any command: ARGS="doctor"

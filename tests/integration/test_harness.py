@@ -26,9 +26,9 @@ TINY = Extent(
 @pytest.fixture
 def measured(tmp_path):
     """Measures parts and returns what is in the file."""
-    tested_workers.needed(workers.get("torch"))
 
     def go(*parts, tasks=("mlp",)):
+        tested_workers.needed(workers.get("torch" if "overhead" in parts else "null"))
         run(Choices(tmp_path / "run", "test", TINY, parts, tasks=tasks), print)
         content = json.loads((tmp_path / "run" / "harness.json").read_bytes())
         Draft202012Validator(schema_of(Harness)).validate(content)

@@ -15,6 +15,7 @@ from rosetta.cli import (
     data,
     doctor,
     env,
+    harness,
     new,
     prove,
     sweep,
@@ -43,6 +44,7 @@ app.command("data")(data.command)
 app.add_typer(env.app, name="env")
 app.command("doctor")(doctor.command)
 app.command("table")(table.command)
+app.command("harness")(harness.command)
 app.command("compare")(compare.command)
 app.command("sweep", context_settings=sweep.SETTINGS)(sweep.command)
 

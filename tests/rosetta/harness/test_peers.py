@@ -11,12 +11,17 @@ import psutil
 import pytest
 
 import waiting
+from rosetta import environments
 from rosetta.harness.peers import Memcpy, PeerError, PushPull, Queue
+from rosetta.harness.ray_peer import RayStore, description
 from rosetta.harness.round_trip import PingPong
+from rosetta.results import RunDirectory
+from rosetta.scratch import ScratchFolder
 
 BATCHES = [np.full(1000, n, np.uint8) for n in range(3)]
 ORPHANS = """
 import os, pathlib, sys
+from rosetta import environments
 from rosetta.harness.peers import PushPull
 if __name__ == "__main__":
     peer = PushPull("ipc", 2, pathlib.Path(sys.argv[1]))
@@ -46,6 +51,8 @@ def test_blocks_of_any_length_reach_any_number_of_receivers(tmp_path, name):
 def test_a_receiver_that_is_gone_is_found_out(tmp_path, monkeypatch, name):
     with peers(tmp_path)[name]() as peer:
         monkeypatch.setattr("rosetta.harness.peers._LIMIT_MS", 1000)
+        for socket in (*peer._pushes, peer._done) if name == "ipc" else ():
+            socket.sndtimeo = socket.rcvtimeo = 1000
         for process in peer._processes:
             process.kill()
             process.join()
@@ -69,3 +76,18 @@ def test_receivers_end_with_the_process_that_started_them(tmp_path):
         assert len(pids) == 2 and all(map(psutil.pid_exists, pids))
         parent.send_signal(signal.SIGKILL)
     waiting.until(lambda: not any(map(psutil.pid_exists, pids)), "a receiver is left behind")
+
+
+@pytest.mark.exhaustive
+def test_ray_s_store_carries_too_and_leaves_nothing_in_the_home(tmp_path, monkeypatch):
+    if not environments.status(description()).ready:
+        pytest.skip("no environment: rosetta harness --ray makes it")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    with (
+        RunDirectory(tmp_path / "run") as directory,
+        ScratchFolder() as scratch,  # a short path: Ray makes sockets far below it
+        RayStore(2, directory, scratch) as store,
+    ):
+        assert store.carry(BATCHES, 3, 2) > 0
+    assert list((tmp_path / "home").iterdir()) == []
