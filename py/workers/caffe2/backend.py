@@ -3,7 +3,6 @@
 import ctypes
 import os
 import platform
-import re
 
 import numpy as np
 from caffe2.proto import caffe2_pb2
@@ -14,7 +13,9 @@ from caffe2.python.modeling.initializers import Initializer
 
 def start(device, threads, variant=""):
     """Set the threads and the logging, and tell what computes."""
-    device_option(device)
+    if variant not in ("", "avx2"):
+        raise ValueError("no variant %r; there are: avx2" % variant)
+    _find_device(device)
     if variant == "avx2":
         os.environ["MKL_DEBUG_CPU_TYPE"] = "5"  # read at the first product
     core.GlobalInit(
@@ -139,7 +140,7 @@ class Network:
 
     def __init__(self, setup, parameters):
         workspace.ResetWorkspace()  # frees the nets and blobs of the task before
-        self.device = device_option(setup.device)
+        self.device = _find_device(setup.device)
         self.names = list(parameters)
         task = setup.task
         self.state_size = by_name(task)["gru"]["units"] if task["name"] == "gru" else None
@@ -264,19 +265,19 @@ def by_name(task):
     return {layer["name"]: layer for layer in task["layers"]}
 
 
-def device_option(device):
-    """Caffe2's description of "cpu", "cuda" or "cuda:1". ValueError if it isn't there."""
+def _find_device(device):
+    """Caffe2's own of "cpu", "cuda" (the first GPU) or "cuda:1". ValueError if it isn't there."""
     if device == "cpu":
         return core.DeviceOption(caffe2_pb2.CPU)
-    reason, cuda = "", re.fullmatch(r"cuda(?::(\d+))?", device)
-    index, count = int(cuda.group(1) or 0) if cuda else 0, workspace.NumGpuDevices()
-    if not cuda or index >= count:
-        reason = "this Caffe2 sees %s CUDA device%s" % (count or "no", "s" * (count > 1))
-    elif workspace.GetDeviceProperties(index)["major"] > 7:
+    names, reason = ["cuda:%d" % number for number in range(workspace.NumGpuDevices())], ""
+    name = "cuda:0" if device == "cuda" else device
+    if name not in names:
+        reason = "this Caffe2 sees %s" % (", ".join(names) or "no CUDA device")
+    elif workspace.GetDeviceProperties(names.index(name))["major"] > 7:
         reason = "this Caffe2 (CUDA 10.2) has code for compute capability 3.7 to 7.x only"
     if reason:
         raise ValueError("device %r is not available: %s" % (device, reason))
-    return core.DeviceOption(caffe2_pb2.CUDA, index)
+    return core.DeviceOption(caffe2_pb2.CUDA, names.index(name))
 
 
 def blas():

@@ -14,9 +14,9 @@ import optax
 from flax import nnx
 
 
-def start(device, threads, variant=""):
+def start(device, threads):
     """Set the threads and the precision before XLA's first use, and tell what computes."""
-    _limit_threads(device, threads)
+    os.environ["NPROC"] = str(threads)  # the size of XLA's pools: read when it makes them
     if device == "cpu":
         jax.config.update("jax_platforms", "cpu")
         # Otherwise another thread still frees a step's memory when the step's results are ready.
@@ -263,32 +263,23 @@ def by_name(task):
     return {layer["name"]: layer for layer in task["layers"]}
 
 
-def _limit_threads(device, threads):
-    """XLA reads NPROC when it makes its pools, which is later than the import.
-
-    It makes two of that size, and on the CPU runs independent operations in both at once: only the
-    affinity, which threads inherit, keeps `threads` from being up to twice as many.
-    """
-    os.environ["NPROC"] = str(threads)
-    if device == "cpu" and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
-
-
 def _find_device(device):
-    kind, _, index = device.partition(":")
+    """JAX's own of "cpu", "cuda" (the first GPU) or "cuda:1". ValueError if it isn't there."""
+    if device == "cpu":
+        return jax.devices("cpu")[0]
     try:
-        found = jax.devices(kind)
-        return found[int(index or 0)]
-    except (RuntimeError, ValueError, IndexError):
-        reason = "this JAX (%s) has no such device" % jax.__version__
-        raise ValueError("device %r is not available: %s" % (device, reason)) from None
+        gpus = jax.devices("cuda")
+    except RuntimeError:  # no such platform
+        gpus = []
+    names = ["cuda:%d" % number for number in range(len(gpus))]
+    name = "cuda:0" if device == "cuda" else device
+    if name not in names:
+        reason = "this JAX (%s) sees %s" % (jax.__version__, ", ".join(names) or "no CUDA device")
+        raise ValueError("device %r is not available: %s" % (device, reason))
+    return gpus[names.index(name)]
 
 
 def _kernels(device):
     if device != "cpu":
         return {"gpu memory": "not preallocated"}
-    processors = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else "any"
-    return {
-        "cpu kernels": "XLA for this processor; its YNNPACK for products and convolutions",
-        "processors": str(processors),
-    }
+    return {"cpu kernels": "XLA for this processor; its YNNPACK for products and convolutions"}

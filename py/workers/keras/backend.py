@@ -8,20 +8,27 @@ the threads of TensorFlow and JAX are settled at their import too, so `start` im
 import importlib
 import os
 import platform
-import warnings
+import sys
 
 import numpy as np
 
+# The runtime loads this file by its path. Its neighbour is an ordinary module: their folder is put
+# at the end of the import path, where it shadows nothing.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+import keras_start
+
 TITLES = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
+chosen = {"variant": ""}
 
 
 def start(device, threads, variant=""):
     """Import Keras on the backend `variant`; set threads and precision; tell what computes."""
     if variant not in TITLES:
-        raise ValueError("no Keras backend %r; there are: %s" % (variant, ", ".join(TITLES)))
+        raise ValueError("no variant %r; there are: %s" % (variant, ", ".join(TITLES)))
+    chosen["variant"] = variant
     os.environ["KERAS_BACKEND"] = variant
-    prepare = {"tensorflow": _start_tensorflow, "jax": _start_jax, "torch": _start_torch}
-    versions, disclosures = prepare[variant](device, threads)
+    versions, disclosures = keras_start.START[variant](device, threads)
     global keras
     keras = importlib.import_module("keras")
     # Keras's defaults, unless the user's ~/.keras/keras.json says otherwise.
@@ -45,87 +52,6 @@ def start(device, threads, variant=""):
             **disclosures,
         },
     }
-
-
-def _start_tensorflow(device, threads):
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # leaves warnings out, not errors
-    import tensorflow as tf
-
-    tf.config.threading.set_intra_op_parallelism_threads(threads)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
-    tf.config.experimental.enable_tensor_float_32_execution(False)
-    gpus = tf.config.list_physical_devices("GPU")
-    # Keras computes on the first GPU that is visible.
-    tf.config.set_visible_devices(_chosen(device, gpus, "TensorFlow " + tf.__version__), "GPU")
-    build = tf.sysconfig.get_build_info()
-    versions = {"tensorflow": tf.__version__, "cuda": str(build.get("cuda_version"))}
-    return versions, {
-        "mode": "tf.function",
-        "gru": "cuDNN without XLA on a GPU, tf.while_loop on a CPU",
-        "dropout": "tf.nn.experimental.stateless_dropout",
-        "sparse gradients": "made dense before Adam squares them",
-        "cpu kernels": "Eigen; TF_ENABLE_ONEDNN_OPTS=%s"
-        % os.environ.get("TF_ENABLE_ONEDNN_OPTS", "unset, which is on"),
-    }
-
-
-def _start_jax(device, threads):
-    os.environ["NPROC"] = str(threads)  # the only size of XLA's CPU pool that it asks for
-    import jax
-
-    jax.config.update("jax_default_matmul_precision", "highest")  # no TF32
-    if device == "cpu":
-        jax.config.update("jax_platforms", "cpu")  # or a GPU that is there would be taken
-        # Otherwise another thread still frees a step's memory when the step's results are ready.
-        jax.config.update("jax_cpu_enable_async_dispatch", False)
-        cuda = None
-    else:
-        try:
-            gpus = jax.devices("cuda")
-        except RuntimeError:  # no such platform
-            gpus = []
-        (gpu,) = _chosen(device, gpus, "JAX " + jax.__version__)
-        jax.config.update("jax_default_device", gpu)
-        cuda = gpu.client.platform_version
-    jaxlib = importlib.import_module("jaxlib")
-    versions = {"jax": jax.__version__, "jaxlib": jaxlib.__version__, "cuda": str(cuda)}
-    return versions, {
-        "mode": "jax.jit",
-        "gru": "lax.scan, after one product with the inputs of all time steps",
-        "dropout": "jax.random.bernoulli",
-        "cpu kernels": "XLA",
-    }
-
-
-def _start_torch(device, threads):
-    import torch
-
-    gpus = list(range(torch.cuda.device_count()))
-    chosen = _chosen(device, gpus, "PyTorch " + torch.__version__)
-    os.environ["KERAS_TORCH_DEVICE"] = "cuda:%d" % chosen[0] if chosen else "cpu"
-    torch.set_num_threads(threads)
-    torch.set_num_interop_threads(1)
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
-    # A batch is a read-only view of the message it came in. It is never written to.
-    warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-    return {"torch": torch.__version__, "cuda": str(torch.version.cuda)}, {
-        "mode": "eager",
-        "gru": "cuDNN on a GPU, a loop in Python on a CPU",
-        "dropout": "torch.nn.functional.dropout",
-        "cpu kernels": torch.backends.cpu.get_cpu_capability(),
-    }
-
-
-def _chosen(device, gpus, framework):
-    """The one of `gpus` that `device` (cpu, cuda, cuda:1) names, in a list; none for the CPU."""
-    if device == "cpu":
-        return []
-    kind, _, number = device.partition(":")
-    if kind == "cuda" and (number or "0").isdigit() and int(number or 0) < len(gpus):
-        return [gpus[int(number or 0)]]
-    reason = "%s sees %d CUDA devices" % (framework, len(gpus))
-    raise ValueError("device %r is not available: %s" % (device, reason))
 
 
 def build(setup, parameters):
@@ -189,10 +115,9 @@ class Network:
     def __init__(self, setup, parameters):
         task = setup.task
         self.input, self.names = task["input"], [p["name"] for p in task["parameters"]]
-        described = {layer["name"]: layer for layer in task["layers"]}
-        layers = LAYERS[task["name"]](described, self.input["shape"], setup.dropout)
+        layers = LAYERS[task["name"]](by_name(task), self.input["shape"], setup.dropout)
         self.model = keras.Sequential(layers)
-        self.flat = flattened(self.model)
+        self.flat = flattened_image(self.model)
         for layer in self.with_weights():
             layer.set_weights(to_keras(layer.name, parameters, self.flat))
         optimiser = make_optimiser(task["optimiser"])
@@ -220,7 +145,7 @@ class Network:
     def parameters(self):
         found = {}
         for layer in self.with_weights():
-            found.update(to_canonical(layer.name, layer.get_weights(), self.flat))
+            found.update(from_keras(layer.name, layer.get_weights(), self.flat))
         return {name: np.array(found[name], np.float32, order="C") for name in self.names}
 
     def inputs_to_device(self, inputs):
@@ -229,7 +154,7 @@ class Network:
             return tensor
         if inputs.ndim == 4:
             tensor = keras.ops.transpose(tensor, (0, 2, 3, 1))
-        return keras.ops.cast(tensor, "float32") * self.input["scale"]
+        return keras.ops.cast(tensor, "float32") * self.input.get("scale", 1.0)
 
     def with_weights(self):
         return [layer for layer in self.model.layers if layer.weights]
@@ -249,7 +174,7 @@ def make_optimiser(described):
 
 def mended(optimiser):
     """The class `optimiser`; on TensorFlow, without two faults that Keras 3.15 has there."""
-    if keras.backend.backend() != "tensorflow":
+    if chosen["variant"] != "tensorflow":
         return optimiser
     import tensorflow as tf
 
@@ -272,11 +197,11 @@ def mended(optimiser):
 
 def wait_for(tensors):
     """Return when the device has computed `tensors`."""
-    if keras.backend.backend() == "jax":
+    if chosen["variant"] == "jax":
         import jax
 
         jax.block_until_ready(list(tensors))
-    elif keras.backend.backend() == "torch":
+    elif chosen["variant"] == "torch":
         import torch
 
         if torch.cuda.is_initialized():
@@ -304,8 +229,8 @@ def to_keras(name, p, flat):
     return [weight.reshape(len(bias), -1).T, bias]
 
 
-def to_canonical(name, weights, flat):
-    """The inverse: canonical name -> values."""
+def from_keras(name, weights, flat):
+    """The inverse of `to_keras`: canonical name -> values."""
     if name == "embedding":
         return {"embedding.weight": weights[0]}
     if name == "gru":
@@ -332,7 +257,12 @@ def swap_gates(matrix):
     return np.concatenate([second, first, new])
 
 
-def flattened(model):
+def flattened_image(model):
     """(rows, columns, channels) of what the network flattens, if it does. Canonical is CHW."""
     flattens = [layer for layer in model.layers if isinstance(layer, keras.layers.Flatten)]
     return flattens[0].input.shape[1:] if flattens else None
+
+
+def by_name(task):
+    """The task's layers by their names."""
+    return {layer["name"]: layer for layer in task["layers"]}

@@ -14,20 +14,18 @@ sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 MODULES = {"gluon": "gluon_networks", "module": "module_networks"}
 PRECISION = {"gluon": "float32, TF32 off; loss in float64", "module": "float32, TF32 off"}
 MODES = {"gluon": "hybridized, static_alloc, static_shape", "module": "symbolic, bound executor"}
-
-# What `start` has chosen: gluon_networks or module_networks.
-networks = None
+chosen = {"variant": ""}
 
 
-def start(device, threads, variant="gluon"):
+def start(device, threads, variant=""):
     """Set the threads and the precision, import MXNet, and tell what computes."""
-    global networks
     if variant not in MODULES:
-        raise ValueError("variant %r is unknown; known: %s" % (variant, ", ".join(MODULES)))
+        raise ValueError("no variant %r; there are: %s" % (variant, ", ".join(MODULES)))
+    chosen["variant"] = variant
     set_variables(threads)
-    networks = importlib.import_module(MODULES[variant])
+    networks = chosen_networks()
+    networks.find_device(device)
     mx = networks.mx
-    networks.context(device)
     features = mx.runtime.Features()
     kernels = [f for f in ("MKLDNN", "BLAS_OPEN", "CUDA", "CUDNN") if features.is_enabled(f)]
     compiled = [f for f in ("CPU_AVX2", "CPU_AVX", "CPU_SSE3") if features.is_enabled(f)]
@@ -53,8 +51,14 @@ def start(device, threads, variant="gluon"):
 
 def build(setup, parameters):
     """The network of `setup.task`, holding `parameters`."""
+    networks = chosen_networks()
     networks.mx.random.seed(setup.seed)
     return networks.Network(setup, parameters)
+
+
+def chosen_networks():
+    """The module that the variant is written in. It is imported, and MXNet with it, by `start`."""
+    return importlib.import_module(MODULES[chosen["variant"]])
 
 
 def set_variables(threads):

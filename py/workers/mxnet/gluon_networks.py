@@ -3,7 +3,7 @@
 import mxnet as mx
 from mxnet import autograd, gluon
 from mxnet.gluon import nn, rnn
-from mxnet_common import by_name, context, drop_rate, inputs_to_device, make_optimiser
+from mxnet_common import by_name, drop_rate, find_device, inputs_to_device, make_optimiser
 
 
 class Mlp(gluon.HybridBlock):
@@ -72,7 +72,7 @@ NAMES = {
 class Network:
     def __init__(self, setup, parameters):
         self.task = setup.task
-        self.ctx = context(setup.device)
+        self.ctx = find_device(setup.device)
         self.net = BLOCKS[self.task["name"]](setup)
         self.net.initialize(mx.init.Zero(), ctx=self.ctx)
         for name, values in parameters.items():

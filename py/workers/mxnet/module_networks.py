@@ -5,7 +5,7 @@ import warnings
 import mxnet as mx
 import numpy as np
 from mxnet.io import DataBatch, DataDesc
-from mxnet_common import by_name, context, drop_rate, inputs_to_device, make_optimiser
+from mxnet_common import by_name, drop_rate, find_device, inputs_to_device, make_optimiser
 
 
 def relu(x):
@@ -64,7 +64,7 @@ PACKED = ["gru.weight_ih", "gru.weight_hh", "gru.bias_ih", "gru.bias_hh"]
 class Network:
     def __init__(self, setup, parameters):
         self.task = setup.task
-        self.ctx = context(setup.device)
+        self.ctx = find_device(setup.device)
         self.shapes = {entry["name"]: entry["shape"] for entry in self.task["parameters"]}
         logits = SYMBOLS[self.task["name"]](setup, mx.sym.Variable("data"))
         # Its output is the probabilities, its gradient the cross-entropy's: that of the sum, unless

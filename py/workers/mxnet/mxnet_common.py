@@ -1,20 +1,7 @@
-"""What the two ways of writing networks in MXNet share: device, input, optimiser."""
+"""What the two ways of writing networks in MXNet share: input, optimiser, device."""
 
 import mxnet as mx
 import numpy as np
-
-
-def context(device):
-    """MXNet's name for `cpu`, `cuda` or `cuda:1`; ValueError for what isn't there."""
-    if device == "cpu":
-        return mx.cpu()
-    found = mx.context.num_gpus()
-    names = ["cuda:%d" % index for index in range(found)]
-    name = "cuda:0" if device == "cuda" else device
-    if name not in names:
-        reason = "this MXNet (%s) sees %d CUDA devices" % (mx.__version__, found)
-        raise ValueError("device %r is not available: %s" % (device, reason))
-    return mx.gpu(names.index(name))
 
 
 def inputs_to_device(inputs, task, ctx):
@@ -55,3 +42,15 @@ def by_name(task):
 def drop_rate(setup, name):
     """The rate of a dropout layer: 0 makes it the identity, in training too."""
     return by_name(setup.task)[name]["rate"] if setup.dropout else 0.0
+
+
+def find_device(device):
+    """MXNet's own of "cpu", "cuda" (the first GPU) or "cuda:1". ValueError if it isn't there."""
+    if device == "cpu":
+        return mx.cpu()
+    names = ["cuda:%d" % number for number in range(mx.context.num_gpus())]
+    name = "cuda:0" if device == "cuda" else device
+    if name not in names:
+        reason = "this MXNet (%s) sees %s" % (mx.__version__, ", ".join(names) or "no CUDA device")
+        raise ValueError("device %r is not available: %s" % (device, reason))
+    return mx.gpu(names.index(name))

@@ -20,7 +20,7 @@ def start(device: str, threads: int) -> Dict[str, Any]:
     is nothing to set here: the variables are disclosed as they were found.
     """
     if device != "cpu":
-        raise ValueError("NumPy computes on the device 'cpu' only, not on {!r}".format(device))
+        raise ValueError("device %r is not available: NumPy computes on the CPU" % device)
     return {
         "framework": {"name": "NumPy", "version": np.__version__},
         "versions": {"numpy": np.__version__, "python": platform.python_version()},
@@ -36,7 +36,7 @@ def start(device: str, threads: int) -> Dict[str, Any]:
     }
 
 
-def build(setup: Any, parameters: Dict[str, np.ndarray]) -> "Backend":
+def build(setup: Any, parameters: Dict[str, np.ndarray]) -> "Network":
     """Return the task's network, ready for its first step.
 
     It trusts its batches, since the runtime has checked them and `train_step` is timed.
@@ -50,10 +50,10 @@ def build(setup: Any, parameters: Dict[str, np.ndarray]) -> "Backend":
         adam_form="torch",
         trusting=True,
     )
-    return Backend(network)
+    return Network(network)
 
 
-class Backend:
+class Network:
     """One network in training."""
 
     def __init__(self, network: rosetta_reference.Network) -> None:

@@ -15,19 +15,24 @@ from tensorflow.python.framework import ops  # private: see free_networks
 from tensorflow.python.util import _pywrap_util_port  # private: nothing else tells of oneDNN
 
 MODES = {"": "tf.function", "eager": "eager", "jit_compile": "tf.function, jit_compile=True (XLA)"}
-JIT = {"jit_compile": False}  # what `start` chose for every tf.function of `build`
+chosen = {"variant": ""}
 
 
 def start(device, threads, variant=""):
     """Set the threads, the device and the precision, and tell what computes."""
-    _use_device(device)
+    if variant not in MODES:
+        raise ValueError("no variant %r; there are: %s" % (variant, ", ".join(filter(None, MODES))))
+    chosen["variant"] = variant
+    gpus = _find_device(device)
+    tf.config.set_visible_devices(gpus, "GPU")  # the first that is visible is the default device
+    for gpu in gpus:
+        tf.config.experimental.set_memory_growth(gpu, True)  # not all of it: others live there too
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     tf.config.experimental.enable_tensor_float_32_execution(False)
     tf.config.run_functions_eagerly(variant == "eager")
     tf.keras.backend.set_floatx("float32")  # these two may be set otherwise in a keras.json
     tf.keras.backend.set_image_data_format("channels_last")
-    JIT["jit_compile"] = variant == "jit_compile"
     build_info = tf.sysconfig.get_build_info()
     return {
         "framework": {"name": "TensorFlow", "version": tf.__version__},
@@ -176,7 +181,7 @@ class Network:
 
 
 def make_step(model, optimiser):
-    @tf.function(input_signature=open_batches(model, labels=True), **JIT)
+    @tf.function(input_signature=open_batches(model, labels=True), jit_compile=_uses_xla())
     def step(inputs, labels):
         with tf.GradientTape() as tape:
             logits = model(inputs, training=True)
@@ -193,7 +198,7 @@ def make_step(model, optimiser):
 
 
 def make_forward(model):
-    @tf.function(input_signature=open_batches(model, labels=False), **JIT)
+    @tf.function(input_signature=open_batches(model, labels=False), jit_compile=_uses_xla())
     def forward(inputs):
         return model(inputs, training=False)
 
@@ -277,22 +282,25 @@ def by_name(task):
     return {layer["name"]: layer for layer in task["layers"]}
 
 
+def _find_device(device):
+    """The GPU "cuda" (the first) or "cuda:1" in a list; none for "cpu". ValueError if not there."""
+    if device == "cpu":
+        return []
+    gpus = tf.config.list_physical_devices("GPU")
+    names = ["cuda:%d" % number for number in range(len(gpus))]
+    name = "cuda:0" if device == "cuda" else device
+    if name not in names:
+        seen = ", ".join(names) or "no CUDA device"
+        reason = "this TensorFlow (%s) sees %s" % (tf.__version__, seen)
+        raise ValueError("device %r is not available: %s" % (device, reason))
+    return [gpus[names.index(name)]]
+
+
+def _uses_xla():
+    """Whether XLA compiles every tf.function of `build`."""
+    return chosen["variant"] == "jit_compile"
+
+
 def _has_cudnn(device):
     """Whether a GRU can be cuDNN's, which XLA can't compile."""
-    return device != "cpu" and not JIT["jit_compile"]
-
-
-def _use_device(device):
-    """Let TensorFlow see this device alone, and take no more of a GPU's memory than it needs."""
-    gpus = tf.config.list_physical_devices("GPU")
-    chosen = []
-    if device != "cpu":
-        names = ["cuda:%d" % number for number in range(len(gpus))]
-        wanted = "cuda:0" if device == "cuda" else device
-        if wanted not in names:
-            reason = "this TensorFlow (%s) sees %s" % (tf.__version__, ", ".join(names) or "no GPU")
-            raise ValueError("device %r is not available: %s" % (device, reason))
-        chosen = [gpus[names.index(wanted)]]
-    tf.config.set_visible_devices(chosen, "GPU")
-    for gpu in chosen:
-        tf.config.experimental.set_memory_growth(gpu, True)
+    return device != "cpu" and not _uses_xla()

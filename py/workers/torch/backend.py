@@ -18,6 +18,8 @@ chosen = {"variant": ""}
 
 def start(device, threads, variant=""):
     """Set the threads and the precision, and tell what computes."""
+    if variant not in MODES:
+        raise ValueError("no variant %r; there are: %s" % (variant, ", ".join(filter(None, MODES))))
     _check_device(device)
     if variant == "compile":
         _check_compiler()
@@ -196,10 +198,14 @@ def by_name(task):
 
 
 def _check_device(device):
+    """ValueError unless it is "cpu", or a GPU that PyTorch sees: "cuda" (the first), "cuda:1"."""
     if device == "cpu":
         return
-    if not device.startswith("cuda") or not torch.cuda.is_available():
-        reason = "this PyTorch (%s) sees no CUDA device" % torch.__version__
+    names = ["cuda:%d" % number for number in range(torch.cuda.device_count())]
+    name = "cuda:0" if device == "cuda" else device
+    if name not in names:
+        seen = ", ".join(names) or "no CUDA device"
+        reason = "this PyTorch (%s) sees %s" % (torch.__version__, seen)
         raise ValueError("device %r is not available: %s" % (device, reason))
 
 

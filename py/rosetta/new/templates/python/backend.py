@@ -28,20 +28,24 @@ class Network:
         self.scale = setup.task["input"].get("scale", 1.0)
         self.optimiser = setup.task["optimiser"]
         self.rate = self.optimiser["learning_rate"]
-        # Canonical names and layouts: see protocol/tasks/README.md. The arrays are read-only.
-        self.values = {name: array.copy() for name, array in parameters.items()}
+        self.values = parameters  # canonical names and layouts: protocol/tasks/README.md
 
     def to_device(self, inputs, labels):
+        """A batch: uint8 pixels (batch, pixels) and int32 labels (batch,), read-only."""
         return inputs, labels
 
     def train_step(self, batch):
+        """The mean loss before the update, a float, when all of the update is done."""
         raise NotImplementedError("step 3: forward, loss, backward, update")
 
     def set_learning_rate(self, rate):
+        """Use another learning rate from the next step on."""
         self.rate = rate
 
     def predict(self, inputs):
-        raise NotImplementedError("step 2: the logits, float32 (batch, classes)")
+        """The logits, float32 (batch, classes), of uint8 pixels (batch, pixels)."""
+        raise NotImplementedError("step 2: the logits")
 
     def parameters(self):
+        """The present values, float32: dense weights (out, in), biases (out,)."""
         return {name: array.copy() for name, array in self.values.items()}
