@@ -21,25 +21,32 @@ LOCK := py/rosetta/requirements.lock
 
 WORKER ?= torch
 TASK ?= mlp
-CHOICES := $(if $(WORKERS),--worker $(WORKERS)) $(if $(TASKS),--task $(TASKS)) \
+CHOICES := $(if $(WORKERS),--worker "$(WORKERS)") $(if $(TASKS),--task "$(TASKS)") \
 	$(if $(DATA),--data $(DATA)) $(if $(DEVICE),--device $(DEVICE)) \
 	$(if $(THREADS),--threads $(THREADS)) $(if $(OUT),--out "$(OUT)")
+
+# $(call not_here,WORKER,WORKERS): another target's variable would be passed over in silence.
+not_here = $(if $(filter command,$(firstword $(origin $(1)))),$(error make $@ takes $(2)=, not $(1)=))
 
 .PHONY: help
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /make \1\t/' | expand -t 20
 
 .PHONY: bench
-bench: $(VENV)/ready ## compare the frameworks: WORKERS= TASKS= DATA= DEVICE= THREADS= OUT= ARGS=
-	@$(BIN)/rosetta bench --quick $(CHOICES) $(ARGS)
+bench: $(VENV)/ready ## compare the frameworks: WORKERS= TASKS= DATA= DEVICE= THREADS= OUT= RESUME= ARGS=
+	@$(call not_here,WORKER,WORKERS)$(call not_here,TASK,TASKS)\
+	$(BIN)/rosetta bench $(if $(RESUME),--resume "$(RESUME)",--quick $(CHOICES)) $(ARGS)
 
 .PHONY: worker
-worker: $(VENV)/ready ## run one worker alone: WORKER=torch TASK=mlp ARGS=
-	@$(BIN)/rosetta worker $(WORKER) --task $(TASK) $(ARGS)
+worker: $(VENV)/ready ## run one worker alone: WORKER=torch TASK=mlp DATA= DEVICE= THREADS= ARGS=
+	@$(call not_here,WORKERS,WORKER)$(call not_here,TASKS,TASK)\
+	$(BIN)/rosetta worker $(WORKER) --task $(TASK) $(if $(DATA),--data $(DATA)) \
+		$(if $(DEVICE),--device $(DEVICE)) $(if $(THREADS),--threads $(THREADS)) $(ARGS)
 
 .PHONY: conform
 conform: $(VENV)/ready ## ask a worker everything that the protocol says: WORKER=torch ARGS=
-	@$(BIN)/rosetta conform $(WORKER) $(if $(DEVICE),--device $(DEVICE)) \
+	@$(call not_here,WORKERS,WORKER)\
+	$(BIN)/rosetta conform $(WORKER) $(if $(DEVICE),--device $(DEVICE)) \
 		$(if $(THREADS),--threads $(THREADS)) $(ARGS)
 
 .PHONY: bench-harness

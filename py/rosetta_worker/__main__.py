@@ -58,7 +58,9 @@ def _replay(options: argparse.Namespace) -> int:
         hello.update(run="tape", key="", worker=os.path.basename(os.path.abspath(options.folder)))
         status = Session(channel, backend, device, threads).run(hello)
         console.report(channel.recorded)
-        return status if channel.recorded.right else status or 1
+        if channel.refused:
+            print("rosetta worker: %d answers are errors" % channel.refused, file=sys.stderr)
+        return status if channel.recorded.right and not channel.refused else status or 1
     finally:
         channel.close()
 

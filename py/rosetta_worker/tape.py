@@ -32,6 +32,8 @@ class Tape:
     def __init__(self, path: str, show: Any, record: Optional[str] = None) -> None:
         self.reconnect_ns = 0
         self.recorded = Recorded()
+        self.refused = 0
+        """Questions that were answered with ERROR, and have no other answer on the tape."""
         self._path = path
         self._show = show
         self._record: Any = None
@@ -68,6 +70,8 @@ class Tape:
             self.recorded.greeted(self._hello, header)
         elif header.get("re") in self._answers:
             self._compare(header, arrays, self._answers[header["re"]])
+        elif header["type"] == "ERROR":
+            self.refused += 1
         self.recorded.answered(header)
 
     def close(self) -> None:

@@ -93,3 +93,14 @@ def test_a_worker_finds_nobody_where_it_should_join(rosetta, tmp_path):
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "is for protocol 2.0; this worker speaks 1.0" in complaint
+
+
+def test_a_tape_whose_questions_are_answered_with_errors_fails(rosetta, tmp_path):
+    """A worker that can't do what it is asked isn't a worker that ran."""
+    rosetta("new", "mine", "--into", tmp_path / "workers").wait(60)
+    home = {"ROSETTA_HOME": str(tmp_path / "home")}
+    options = ("--data", "synthetic", "--steps", 2, "--threads", 1)
+    process = rosetta("worker", tmp_path / "workers" / "mine", *options, **home)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert errors.splitlines()[-1] == "rosetta worker: 2 answers are errors"

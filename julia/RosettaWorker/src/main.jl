@@ -52,7 +52,9 @@ function replay(options::Options)
         merge!(hello, Header("run" => "tape", "key" => "", "worker" => name))
         status = run(Session(tape, backend, device, threads), hello)
         report(tape.recorded)
-        return status == 0 && !is_right(tape.recorded) ? 1 : status
+        tape.refused > 0 && log_line("$(tape.refused) answers are errors")
+        right = is_right(tape.recorded) && tape.refused == 0
+        return status == 0 && !right ? 1 : status
     finally
         close(tape)
     end

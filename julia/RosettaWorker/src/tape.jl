@@ -24,6 +24,7 @@ mutable struct Tape
     hello::Header  # the recorded one
     answers::Dict{Int,Int}  # `id` of a message => where its recorded answer lies
     recorded::Recorded
+    refused::Int  # questions that were answered with ERROR, and have no other answer on the tape
 end
 
 function Tape(path::AbstractString, show::Function; record = nothing)
@@ -31,7 +32,7 @@ function Tape(path::AbstractString, show::Function; record = nothing)
         throw(WorkerError("$path can't be played and recorded at once"))
     end
     file = open_tape(path, "r")
-    tape = Tape(0, path, filesize(path), file, show, nothing, Header(), Dict(), Recorded())
+    tape = Tape(0, path, filesize(path), file, show, nothing, Header(), Dict(), Recorded(), 0)
     try
         find_answers!(tape)
         begin_record!(tape, record)
@@ -82,6 +83,8 @@ function send(tape::Tape, header::Header, arrays::Arrays)
         isempty(tape.hello) || greeted!(tape.recorded, tape.hello, header)
     elseif haskey(tape.answers, get(header, "re", nothing))
         compare_at!(tape, header, arrays, tape.answers[header["re"]])
+    elseif header["type"] == "ERROR"
+        tape.refused += 1
     end
     answered!(tape.recorded, header)
 end

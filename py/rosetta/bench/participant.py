@@ -165,7 +165,9 @@ class Participant:
         if not (work_ns and peak and hello) or hello.device != "cpu" or self.worker.harness:
             return None
         operations = plan.task.training.batch_size * training_operations(plan.task)
-        return operations / (work_ns / 1e9) / peak
+        share = operations / (work_ns / 1e9) / peak
+        # More than all of it: something else took the processors while the peak was measured.
+        return share if share <= 1 else None
 
 
 def step_record(

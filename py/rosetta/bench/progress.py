@@ -160,7 +160,7 @@ class PlainReporter:
     def end(self, rows: list[Row]) -> None:
         for row in rows:
             if row.status != "ok":
-                reason = row.reason or "see its log"
+                reason = row.reason or ("" if row.status == "interrupted" else "see its log")
                 self._line(f"{row.worker}: {row.status}: {reason}", indent=2)
 
     def _line(self, sentence: str, indent: int = 0) -> None:

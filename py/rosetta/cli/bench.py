@@ -134,6 +134,8 @@ def show(summary: Summary, directory: Path) -> None:
     for sentence in report.notes(summary):
         console.print(Text(sentence))
     console.print(Text(f"run directory: {directory}"), soft_wrap=True)
+    if summary.state == "interrupted":
+        console.print(Text(f"to go on: rosetta bench --resume {directory}"), soft_wrap=True)
 
 
 def _only_resume(context: typer.Context) -> None:

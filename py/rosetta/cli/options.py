@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -27,8 +28,8 @@ _PLAIN_WIDTH = 200
 
 
 def split(values: Iterable[str] | None) -> list[str]:
-    """Values of an option that may be repeated or separated with commas, each once, in order."""
-    words = (word.strip() for value in values or () for word in value.split(","))
+    """Values of an option that may be repeated or separated with commas or blanks, each once."""
+    words = (word for value in values or () for word in re.split(r"[,\s]+", value))
     return list(dict.fromkeys(word for word in words if word))
 
 

@@ -28,7 +28,8 @@ def status(worker: Worker) -> EnvironmentStatus:
     program, lacking = find(worker), _lacking(worker)
     reason = None
     if program is None:
-        reason = f"{worker.program.program} is not on the PATH"
+        where = f"in {worker.folder}" if "/" in worker.program.program else "on the PATH"
+        reason = f"{worker.program.program} is not {where}"
     elif lacking:
         reason = f"{lacking} is missing in {worker.folder}"
     return EnvironmentStatus(

@@ -27,8 +27,8 @@ _STEPS: dict[Language, tuple[str, ...]] = {
     "python": (
         "name the framework in {folder}/requirements.in and, for the tables, as `framework` in "
         "worker.toml; then: rosetta env lock {worker}",
-        "predict: the forward pass. Until it is right this says by how much it is off: "
-        "rosetta conform {worker} --check training.mlp.predictions,numbers",
+        "predict: the forward pass. Then this passes: "
+        "rosetta conform {worker} --check training.mlp.predictions",
         "train_step: loss, backward, update. Replay a recorded session and compare the losses: "
         "rosetta worker {worker} --tape protocol/golden/1.0/tapes/mlp.tape",
         "the whole protocol: rosetta conform {worker}",

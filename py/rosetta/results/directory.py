@@ -39,7 +39,10 @@ class RunDirectory:
             self._steps = (path / "steps.jsonl").open("a+b", buffering=0)
             self._length = self._take_over()
         except OSError as error:
-            raise UserError(f"can't write the run directory {path}: {error}") from error
+            why = error.strerror or error
+            raise UserError(
+                f"can't write the run directory {path}: {why}: choose another --out"
+            ) from error
 
     def _take_over(self) -> int:
         """Lock the directory for this process; returns the length of the steps, whole lines."""

@@ -35,7 +35,9 @@ def read(file: Path) -> list[Worker]:
     folder = file.parent.resolve()
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except OSError as error:
+        raise UserError(f"{shown(file)}: {error.strerror}: no worker is described there") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{shown(file)}: {error}") from None
     if "workers" in table and table.get("name") != folder.name:
         raise UserError(

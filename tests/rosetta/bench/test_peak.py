@@ -47,6 +47,7 @@ def test_the_share_is_of_the_operations_that_the_task_needs() -> None:
 def test_what_has_no_share() -> None:
     steps = [result(n, copy_ns=0, step_ns=10**6) for n in range(9)]
     assert row(trained(*steps), peak=None).peak_share is None
+    assert row(trained(*steps), peak=1e9).peak_share is None, "more than the peak: it was no peak"
     assert row(trained(*steps), device="cuda").peak_share is None
     harness = msgspec.structs.replace(TORCH_LIKE, harness=True)
     assert row(trained(*steps, worker=harness)).peak_share is None
