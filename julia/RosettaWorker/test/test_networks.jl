@@ -5,8 +5,11 @@ layer(name, kind; more...) =
 
 dense(name) = layer(name, "dense"; units = 2)
 
+input(kind, dtype) = Header("kind" => kind, "dtype" => dtype)
+
 network(name, layers; more...) = merge(
     Header("name" => name, "layers" => Any[layers...], "loss" => "softmax_cross_entropy",
+           "input" => name == "gru" ? input("tokens", "int32") : input("pixels", "uint8"),
            "optimiser" => Header("kind" => "sgd", "learning_rate" => 1, "momentum" => 0.9)),
     Header(string(k) => v for (k, v) in more))
 
@@ -43,6 +46,8 @@ end
 @testset "another network under such a name is refused" begin
     @test code(network("mlp", [dense("fc1"), dense("fc2")])) == "unsupported"
     @test code(mlp(loss = "mse")) == "unsupported"
+    @test code(mlp(input = input("tokens", "int32"))) == "unsupported"
+    @test code(mlp(input = input("pixels", "int32"))) == "unsupported"
     @test code(mlp(optimiser = sgd(weight_decay = 0.1))) == "unsupported"
     @test code(mlp(optimiser = Header("kind" => "lion"))) == "unsupported"
     @test code(cnn(conv("conv1"; dilation = 2))) == "unsupported"
