@@ -82,11 +82,12 @@ def test_a_network_before_is_let_go_of(session, worker):
     network = 3 * 4 * 60_000 * 64  # bytes: the embedding, and Adam's two moments of it
     data = datasets.load("synthetic", task=task.to_wire()).train
     memory = []
-    for _ in range(4):
+    for _ in range(6):
         with joined.set_up(session, task):
             joined.train(session, data, [slice(0, 8)], [None])
             memory.append(psutil.Process(session.process.pid).memory_info().rss)
-    assert memory[3] - memory[0] < 1.5 * network  # and not three of them
+    # One that isn't freed for each build would be five; an allocator keeps up to two and a half.
+    assert memory[5] - memory[0] < 3.5 * network, memory
 
 
 def with_vocabulary(size: int) -> Task:
