@@ -10,10 +10,11 @@ import psutil
 import pytest
 
 from integration.observe import children, eventually, steps_in
+from rosetta import machine
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system binds no process")
-@pytest.mark.parametrize("threads", [1, len(os.sched_getaffinity(0))])
+@pytest.mark.parametrize("threads", [1, machine.usable_cpus()])
 def test_workers_may_use_as_many_processors_as_they_have_threads(rosetta, tmp_path, threads):
     run = tmp_path / "run"
     process = rosetta(
