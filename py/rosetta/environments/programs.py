@@ -6,15 +6,15 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-_children: set[subprocess.Popen[Any]] = set()
-_ending = threading.Event()
-"""Set while what other threads have started is being ended."""
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 _LEAKING = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "__PYVENV_LAUNCHER__")
 
@@ -103,23 +103,56 @@ def is_out_of_space(output: str) -> bool:
     return "No space left on device" in output
 
 
-@contextmanager
-def ended_together() -> Iterator[None]:
-    """Where several threads run programs: what `end_all` has ended may begin again afterwards."""
-    try:
-        yield
-    finally:
-        _ending.clear()
+class Together:
+    """What several threads run, so that all of it can be ended.
 
-
-def end_all() -> None:
-    """Ends every program that runs; the threads that wait for them are interrupted.
-
-    Only a process's main thread hears of Ctrl-C.
+    Only a process's main thread hears of Ctrl-C; what it ends stays ended, also for a thread that
+    has only just begun.
     """
-    _ending.set()
-    for child in list(_children):
-        _kill(child)
+
+    def __init__(self) -> None:
+        self._ending = threading.Event()
+        self._children: set[subprocess.Popen[Any]] = set()
+
+    def run(
+        self,
+        function: Callable[Parameters, Result],
+        *arguments: Parameters.args,
+        **named: Parameters.kwargs,
+    ) -> Result:
+        """Calls `function`; programs that it runs in this thread are ended with the others."""
+        token = _together.set(self)
+        try:
+            return function(*arguments, **named)
+        finally:
+            _together.reset(token)
+
+    def end(self) -> None:
+        """Ends every program that runs; the threads that wait for them are interrupted."""
+        self._ending.set()
+        for child in list(self._children):
+            _kill(child)
+
+    @contextmanager
+    def holding(self, child: subprocess.Popen[Any]) -> Iterator[None]:
+        self._children.add(child)
+        try:
+            yield
+        finally:
+            self._children.discard(child)
+
+    def interrupt_if_ending(self) -> None:
+        if self._ending.is_set():
+            raise KeyboardInterrupt
+
+
+_NOBODY_ELSE = Together()
+_together: ContextVar[Together] = ContextVar("_together", default=_NOBODY_ELSE)
+
+
+def interrupt_if_ending() -> None:
+    """Raises KeyboardInterrupt in a thread whose programs have been ended: see `Together`."""
+    _together.get().interrupt_if_ending()
 
 
 @contextmanager
@@ -128,22 +161,14 @@ def _ended_with_us(child: subprocess.Popen[Any]) -> Iterator[None]:
 
     An orphan would hold the lock, and nobody could make this environment again.
     """
-    _children.add(child)
-    try:
-        interrupt_if_ending()
-        yield
-        interrupt_if_ending()
-    except BaseException:
-        _end(child)
-        raise
-    finally:
-        _children.discard(child)
-
-
-def interrupt_if_ending() -> None:
-    """Raises KeyboardInterrupt in a thread whose process has been interrupted: see `end_all`."""
-    if _ending.is_set():
-        raise KeyboardInterrupt
+    with _together.get().holding(child):
+        try:
+            interrupt_if_ending()
+            yield
+            interrupt_if_ending()
+        except BaseException:
+            _end(child)
+            raise
 
 
 def _end(child: subprocess.Popen[Any]) -> None:

@@ -42,17 +42,20 @@ def ensure_all(
     report = _one_at_a_time(report)
     if any(isinstance(worker.environment, UvEnvironment) for worker in workers):
         uv.program()  # the search for it isn't safe in two threads
+    together = programs.Together()
     with (
         spinner(console, "making environments: " + ", ".join(worker.name for worker in workers)),
-        programs.ended_together(),
         ThreadPoolExecutor(min(AT_ONCE, len(groups))) as pool,
     ):
         try:
-            running = [pool.submit(_ensure, group, report, install_packages) for group in groups]
+            running = [
+                pool.submit(together.run, _ensure, group, report, install_packages)
+                for group in groups
+            ]
             for future in as_completed(running):
                 made |= future.result()
         except BaseException:
-            programs.end_all()
+            together.end()
             pool.shutdown(cancel_futures=True)
             raise
     return {worker.name: made[worker.name] for worker in workers}

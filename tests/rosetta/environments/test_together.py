@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -136,8 +136,22 @@ sys.stdin.read()
 """
 
 
-def test_an_interrupt_ends_the_waiting_for_another_process(make: Make, tmp_path: Path) -> None:
-    """Of a thread, too, which no signal reaches."""
+# Ctrl-C comes when the thread runs already and its maker doesn't know it yet.
+INTERRUPTED_WHILE_STARTING = """\
+import threading
+start = threading.Thread.start
+waiting = threading.Event()
+def interrupted(thread):
+    start(thread)
+    waiting.wait()
+    raise KeyboardInterrupt
+threading.Thread.start = interrupted
+"""
+
+
+@pytest.fixture
+def held(make: Make, tmp_path: Path) -> Iterator[Worker]:
+    """A worker whose environment another process is making."""
     worker = make("")
     lock = tmp_path / "home" / "environments" / f"{worker.uv.lock}.lock"
     lock.parent.mkdir(parents=True)
@@ -146,11 +160,17 @@ def test_an_interrupt_ends_the_waiting_for_another_process(make: Make, tmp_path:
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
+    yield worker
+    holder.communicate("")
+
+
+def test_an_interrupt_ends_the_waiting_for_another_process(held: Worker) -> None:
+    """Of a thread, too, which no signal reaches."""
     program = ENSURE_ALL.replace(
         "sys.argv[1:]])", "sys.argv[1:]], lambda line: print(line, flush=True))"
     )
     waiter = subprocess.Popen(
-        [sys.executable, "-c", program, worker.folder],
+        [sys.executable, "-c", program, held.folder],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -160,4 +180,13 @@ def test_an_interrupt_ends_the_waiting_for_another_process(make: Make, tmp_path:
     os.kill(waiter.pid, signal.SIGINT)
     _, said = waiter.communicate(timeout=10)
     assert "KeyboardInterrupt" in said
-    holder.communicate("")
+
+
+def test_an_interrupt_ends_a_thread_that_has_only_just_begun(held: Worker) -> None:
+    program = INTERRUPTED_WHILE_STARTING + ENSURE_ALL.replace(
+        "sys.argv[1:]])", "sys.argv[1:]], lambda line: waiting.set())"
+    )
+    waiter = subprocess.run(
+        [sys.executable, "-c", program, held.folder], capture_output=True, text=True, timeout=20
+    )
+    assert waiter.stderr.rstrip().endswith("KeyboardInterrupt")
