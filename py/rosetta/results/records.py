@@ -61,6 +61,9 @@ class Row(Struct, frozen=True, kw_only=True):
     proof_detail: str | None = None
     harness: Annotated[bool, Meta(description="measures the harness; is no framework")] = False
     tuned: Annotated[bool, Meta(description="more than the framework's own idiom")] = False
+    forward_only: Annotated[
+        bool, Meta(description="the task trains nothing: a step is one batch of features")
+    ] = False
     steps: Annotated[int, Meta(ge=0, description="steps that were trained")] = 0
     timed_steps: Annotated[int, Meta(ge=0, description="of these, the ones in the times")] = 0
     repeats: Annotated[int, Meta(ge=1, description="trainings in fresh processes, in all")] = 1
