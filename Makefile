@@ -5,7 +5,7 @@
 # make conform WORKER=knet               whether a worker speaks the protocol
 #
 # Choices: WORKERS=torch,numpy TASKS=cnn DATA=synthetic DEVICE=cuda THREADS=1, and ARGS="..." for
-# whatever else the command takes (make rosetta ARGS="bench --help").
+# whatever else the command takes (make run ARGS="bench --help").
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -54,18 +54,25 @@ bench-harness: $(VENV)/ready ## measure what the harness itself costs: OUT= THRE
 	@$(BIN)/rosetta harness $(if $(THREADS),--threads $(THREADS)) $(if $(OUT),--out "$(OUT)") $(ARGS)
 
 .PHONY: rosetta
-rosetta: $(VENV)/ready ## run any command: ARGS="doctor"
+rosetta: $(VENV)/ready ## write docs/rosetta.html: the code of any two workers side by side
+	@$(if $(filter command,$(origin ARGS)),$(error make rosetta makes the page; any command: make run ARGS="..."))\
+	$(BIN)/rosetta stone $(if $(OUT),--out "$(OUT)")
+
+.PHONY: run
+run: $(VENV)/ready ## run any command: ARGS="doctor"
 	@$(BIN)/rosetta $(ARGS)
 
 # What every machine tests; the other frameworks take gigabytes.
 CORE := numpy,null,torch,julia
 comma := ,
 TESTED := $(CORE)$(if $(WORKERS),$(comma)$(WORKERS))
+# Much of a test is waiting for processes. The tests of a file stay together: they share workers.
+AT_ONCE := --numprocesses=logical --maxprocesses=4 --dist=loadfile
 
 .PHONY: test
 test: $(VENV)/ready-dev lint ## run the linters and the tests: WORKERS=all ARGS="-k protocol"
 	@$(BIN)/rosetta env create --where-possible $(if $(filter all,$(WORKERS)),,$(TESTED))
-	@ROSETTA_TEST_WORKERS=$(TESTED) $(BIN)/python -m pytest $(ARGS)
+	@ROSETTA_TEST_WORKERS=$(TESTED) $(BIN)/python -m pytest $(AT_ONCE) $(ARGS)
 
 .PHONY: lint
 lint: $(VENV)/ready-dev ## check style and types

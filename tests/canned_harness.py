@@ -19,15 +19,22 @@ def overhead(ratio: float) -> Overhead:
 
 
 def ceiling(**ratios: float) -> Ceiling:
-    peers = {n: Peer(batches_per_s=1.0, ratio=r, interval=None) for n, r in ratios.items()}
+    """Peers whose name ends so answer every batch."""
+    peers = {
+        n: Peer(batches_per_s=1.0, answered=n.endswith("_answered"), ratio=r, interval=None)
+        for n, r in ratios.items()
+    }
     return Ceiling(batches_per_s=1000.0, copies=2.0, peers=peers)
 
 
 def harness() -> Harness:
     planes = {
         plane: {
-            "38400": {"1": ceiling(a=0.2, b=0.3)},
-            "196608": {"1": ceiling(a=1.1, b=3), "2": ceiling(a=3, b=1.9)},
+            "38400": {"1": ceiling(a=0.2, b=0.3, a_answered=0.4)},
+            "196608": {
+                "1": ceiling(a=1.1, b=3, a_answered=1.5),
+                "2": ceiling(a=3, b=1.9, a_answered=1.5),
+            },
         }
         for plane in ("inline_tcp", "inline_ipc", "shm")
     }

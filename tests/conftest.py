@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import tested_workers
 from julia_worker import julia_process
+from rosetta.datasets import DIRECTORY_VARIABLE
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "exhaustive: many repetitions of one thing; only in make test WORKERS=all"
+        "markers", "exhaustive: long, or many repetitions of one thing; only with WORKERS=all"
     )
+    if os.environ.get(DIRECTORY_VARIABLE):  # tests start programs in folders of their own
+        named = os.environ[DIRECTORY_VARIABLE].split(os.pathsep)
+        os.environ[DIRECTORY_VARIABLE] = os.pathsep.join(str(Path(n).absolute()) for n in named)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if tested_workers.all_are_tested():
         return
-    skip = pytest.mark.skip(reason="many repetitions: only in make test WORKERS=all")
+    skip = pytest.mark.skip(reason="long, or many repetitions: only in make test WORKERS=all")
     for item in items:
         if item.get_closest_marker("exhaustive"):
             item.add_marker(skip)

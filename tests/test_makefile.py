@@ -36,6 +36,7 @@ def make(checkout: Path, *arguments: str, **variables: str) -> subprocess.Comple
     )
 
 
+@pytest.mark.exhaustive
 def test_an_installation_that_failed_is_not_taken_for_a_finished_one(checkout: Path) -> None:
     nothing = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
     for _ in range(2):
@@ -60,5 +61,36 @@ def test_a_machine_without_python_is_told_what_is_needed(checkout: Path, tmp_pat
 
 def test_make_alone_shows_what_there_is(checkout: Path) -> None:
     shown = make(checkout).stdout
-    for target in ("bench", "test", "worker", "conform", "rosetta", "lint", "clean"):
+    for target in ("bench", "test", "worker", "conform", "rosetta", "run", "lint", "clean"):
         assert f"make {target} " in shown
+
+
+@pytest.fixture
+def installed(checkout: Path) -> Path:
+    """The checkout with the commands of this installation."""
+    commands = checkout / ".venv" / "bin"
+    commands.mkdir(parents=True)
+    (commands / "rosetta").symlink_to(Path(sys.executable).with_name("rosetta"))
+    (checkout / ".venv" / "ready").touch()  # later than what it is made from
+    return checkout
+
+
+def test_make_rosetta_writes_the_page(installed: Path, tmp_path: Path) -> None:
+    made = make(installed, "rosetta", f"OUT={tmp_path / 'the docs'}")
+    assert made.returncode == 0, made.stderr
+    assert [path.name for path in sorted((tmp_path / "the docs").iterdir())] == [
+        "rosetta.html",
+        "rosetta.md",
+    ]
+
+
+def test_make_rosetta_no_longer_runs_commands(installed: Path) -> None:
+    made = make(installed, "rosetta", "ARGS=doctor")
+    assert made.returncode == 2
+    assert 'any command: make run ARGS="..."' in made.stderr
+
+
+def test_make_run_runs_any_command(installed: Path) -> None:
+    made = make(installed, "run", "ARGS=stone --help")
+    assert made.returncode == 0, made.stderr
+    assert "side by side" in made.stdout

@@ -11,7 +11,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +166,18 @@ def throttle_count(root: Path = ROOT) -> int | None:
     files = root.glob("sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count")
     counts = [int(text) for file in files if (text := _read(file)) and text.isdigit()]
     return sum(counts) if counts else None
+
+
+def frequency_mhz(processors: Sequence[int] = (), root: Path = ROOT) -> float | None:
+    """The mean clock of `processors` (empty: of all) right now; None where it cannot be told.
+
+    A virtual machine doesn't see its own.
+    """
+    files = root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq")
+    chosen = {f"cpu{number}" for number in processors}
+    texts = [_read(file) for file in files if not chosen or file.parts[-3] in chosen]
+    clocks = [int(text) / 1000 for text in texts if text and text.isdigit()]
+    return sum(clocks) / len(clocks) if clocks else None
 
 
 def operating_system(root: Path = ROOT) -> str:

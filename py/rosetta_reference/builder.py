@@ -7,8 +7,9 @@ from .dense import Dense
 from .elementwise import Dropout, Flatten, Relu
 from .embedding import Embedding
 from .layer import Layer
-from .pooling import MaxPool
+from .pooling import GlobalAveragePool, MaxPool
 from .recurrent import ClassicGru, CudnnGru
+from .residual import BatchNorm, Bottleneck
 
 Shape = Tuple[int, ...]
 
@@ -52,24 +53,20 @@ def build_layers(
         layer = build(spec, shape, [seed, position], dtype)
         layers.append(layer)
         shape = layer.output_shape
-    if shape != (task["classes"],):
+    wanted, what = task["classes"], "classes"
+    if not wanted:  # a task that goes forward only
+        wanted, what = task["features"], "features"
+    if shape != (wanted,):
         raise ValueError(
-            "the layers end in shape {}, but the task has {} classes".format(shape, task["classes"])
+            "the layers end in shape {}, but the task has {} {}".format(shape, wanted, what)
         )
     return layers
 
 
 def _check_keys(spec: Mapping[str, Any], keys: Tuple[str, ...]) -> None:
     # A dilation or a missing bias that is passed over would be another network without a word.
-    only = _ONLY.get(spec["kind"], {})
-    for key, value in only.items():
-        if spec.get(key, value) != value:
-            raise ValueError(
-                "layer {}: {} = {!r} is unsupported; the reference computes only {!r}".format(
-                    spec["name"], key, spec[key], value
-                )
-            )
-    strange = sorted(set(spec) - set(keys) - set(only) - {"name", "kind"})
+    optional = _OPTIONAL.get(spec["kind"], ())
+    strange = sorted(set(spec) - set(keys) - set(optional) - {"name", "kind"})
     missing = sorted(set(keys) - set(spec))
     if strange or missing:
         raise ValueError(
@@ -88,6 +85,7 @@ def _conv(spec: Mapping[str, Any], shape: Shape, seed: List[int], dtype: Any) ->
         stride=spec["stride"],
         padding=spec["padding"],
         dtype=dtype,
+        bias=spec.get("bias", True),
     )
 
 
@@ -96,7 +94,23 @@ def _relu(spec: Mapping[str, Any], shape: Shape, seed: List[int], dtype: Any) ->
 
 
 def _max_pool(spec: Mapping[str, Any], shape: Shape, seed: List[int], dtype: Any) -> Layer:
-    return MaxPool(spec["name"], shape, spec["size"], spec["stride"], dtype)
+    padding = spec.get("padding", 0)
+    return MaxPool(spec["name"], shape, spec["size"], spec["stride"], dtype, padding)
+
+
+def _batch_norm(spec: Mapping[str, Any], shape: Shape, seed: List[int], dtype: Any) -> Layer:
+    return BatchNorm(spec["name"], shape, spec["epsilon"], dtype)
+
+
+def _bottleneck(spec: Mapping[str, Any], shape: Shape, seed: List[int], dtype: Any) -> Layer:
+    width, stride, projection = spec["width"], spec["stride"], spec["projection"]
+    return Bottleneck(spec["name"], shape, width, stride, projection, dtype)
+
+
+def _global_average_pool(
+    spec: Mapping[str, Any], shape: Shape, seed: List[int], dtype: Any
+) -> Layer:
+    return GlobalAveragePool(spec["name"], shape, dtype)
 
 
 def _dropout(spec: Mapping[str, Any], shape: Shape, seed: List[int], dtype: Any) -> Layer:
@@ -141,7 +155,10 @@ _KINDS: Dict[str, Tuple[Tuple[str, ...], int, _Build]] = {
     "dense": (("units",), 1, _dense),
     "embedding": (("vocabulary", "dimension"), 1, _embedding),
     "gru": (("units", "form", "returns"), 2, _gru),
+    "batch_norm": (("epsilon",), 3, _batch_norm),
+    "bottleneck": (("width", "stride", "projection"), 3, _bottleneck),
+    "global_average_pool": ((), 3, _global_average_pool),
 }
 
-# Keys that may be left out, with their default, which is the one value that is computed here.
-_ONLY: Dict[str, Dict[str, Any]] = {"conv": {"bias": True}, "max_pool": {"padding": 0}}
+# Keys that may be left out.
+_OPTIONAL: Dict[str, Tuple[str, ...]] = {"conv": ("bias",), "max_pool": ("padding",)}

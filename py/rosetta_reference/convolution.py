@@ -9,7 +9,8 @@ from .layer import Layer
 
 
 class Conv(Layer):
-    """Cross-correlation with a bias (deep learning's "convolution": the kernel is not flipped).
+    """Cross-correlation (deep learning's "convolution": the kernel is not flipped), with a bias or
+    without.
 
         y[o, i, j] = bias[o] + Σ_c Σ_u Σ_v weight[o, c, u, v] · padded[c, s·i + u, s·j + v]
 
@@ -36,6 +37,7 @@ class Conv(Layer):
         stride: int,
         padding: str,
         dtype: Any,
+        bias: bool = True,
     ) -> None:
         if padding not in ("same", "valid"):
             raise ValueError(
@@ -55,31 +57,34 @@ class Conv(Layer):
             raise ValueError("layer {}: the kernel is larger than the image".format(name))
         Layer.__init__(self, name, (filters, self._rows, self._places), dtype)
         self._add_parameter("weight", (filters, channels, kernel, kernel))
-        self._add_parameter("bias", (filters,))
+        self._has_bias = bias
+        if bias:
+            self._add_parameter("bias", (filters,))
         self._windows = np.zeros(0)
 
     def forward(self, x: np.ndarray, training: bool) -> np.ndarray:
         windows = self._windows = self._view_windows(self._pad(x))
-        weight, bias = self._weight_matrix(), self._parameter("bias")[:, np.newaxis]
+        weight = self._weight_matrix()
         y = self._workspace.array("y", (len(x), len(weight), self._rows * self._places))
         for sample in range(len(x)):
             np.dot(weight, self._columns(windows[sample]), out=y[sample])
-            y[sample] += bias
+            if self._has_bias:
+                y[sample] += self._parameter("bias")[:, np.newaxis]
         return y.reshape((len(x), *self.output_shape))
 
     def backward(self, dy: np.ndarray) -> np.ndarray:
         windows, weight = self._windows, self._weight_matrix()
         dy = dy.reshape(len(dy), len(weight), -1)
         dweight = self._gradient("weight").reshape(weight.shape)
-        dbias = self._gradient("bias")
         dpadded = self._padded("dpadded", len(dy))
-        for gradient in (dweight, dbias, dpadded):
+        for gradient in (*self.gradients.values(), dpadded):
             gradient.fill(0)
         product = self._workspace.array("product", weight.shape)
         dcolumns = self._workspace.array("dcolumns", (weight.shape[1], dy.shape[2]))
         for sample in range(len(dy)):
             dweight += np.dot(dy[sample], self._columns(windows[sample]).T, out=product)
-            dbias += dy[sample].sum(axis=1)
+            if self._has_bias:
+                self._gradient("bias")[...] += dy[sample].sum(axis=1)
             np.dot(weight.T, dy[sample], out=dcolumns)
             self._add_columns(dcolumns, dpadded[sample])
         return self._interior(dpadded)
@@ -99,6 +104,8 @@ class Conv(Layer):
         return padded[:, :, margin : margin + height, margin : margin + width]
 
     def _pad(self, x: np.ndarray) -> np.ndarray:
+        if not self._margin:
+            return x
         # The border is zero from the allocation, and nothing ever writes on it.
         padded = self._padded("padded", len(x))
         np.copyto(self._interior(padded), x)
@@ -114,7 +121,9 @@ class Conv(Layer):
         return as_strided(padded, shape, strides)
 
     def _columns(self, windows: np.ndarray) -> np.ndarray:
-        """Copy one sample's windows (C, k, k, H', W') into the matrix (C·k·k, H'·W')."""
+        """Return one sample's windows (C, k, k, H', W') as the matrix (C·k·k, H'·W')."""
+        if self._kernel == 1 and self._stride == 1:  # the sample itself, as it lies there
+            return windows.reshape(-1, self._rows * self._places)
         columns = self._workspace.array("columns", windows.shape)
         np.copyto(columns, windows)
         return columns.reshape(-1, self._rows * self._places)

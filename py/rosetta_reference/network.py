@@ -10,8 +10,9 @@ from .losses import softmax_cross_entropy
 from .optimisers import make_optimiser
 
 # Predictions are made for at most this many samples at a time, so that the arrays between the
-# layers stay small however many samples are asked for.
+# layers stay small however many samples are asked for: a ResNet-50's take 90 MB an image.
 SLICE = 128
+SLICE_FORWARD_ONLY = 4
 
 
 class Network:
@@ -23,8 +24,10 @@ class Network:
     Adam adds epsilon, `momentum_form` ("outside" or "inside") where momentum has the learning
     rate: see `optimisers`.
 
-    Inputs are what the task's `input` table says: uint8 pixels, which are scaled here, or int32
-    tokens, in batches (N, …). Labels are int32 (N).
+    Inputs are what the task's `input` table says: uint8 pixels, which are scaled here, float32
+    pixels that were normalised before, or int32 tokens, in batches (N, …). Labels are int32 (N).
+
+    A task without `loss` and `optimiser` goes forward only: `predict` gives the features.
 
     ValueError when the task holds something unknown, or the parameters do not fit it; and from
     every method when a batch does not. With `trusting` the methods leave out this check of theirs,
@@ -43,8 +46,11 @@ class Network:
         momentum_form: str = "outside",
         trusting: bool = False,
     ) -> None:
-        loss = task.get("loss")  # a task that goes forward only has none
-        if loss != "softmax_cross_entropy":
+        loss = task.get("loss")
+        self._trains = bool(task["classes"])
+        if not self._trains and (loss is not None or "optimiser" in task):
+            raise ValueError("a task without classes has neither a loss nor an optimiser")
+        if self._trains and loss != "softmax_cross_entropy":
             raise ValueError("loss {!r} is unknown; known is 'softmax_cross_entropy'".format(loss))
         self._input = task["input"]
         if self._input["kind"] not in ("pixels", "tokens"):
@@ -66,9 +72,10 @@ class Network:
         names = [entry["name"] for entry in task["parameters"]]
         self._parameters = _in_order(names, self._layers)
         _load(parameters, self._parameters)
-        self._optimiser = make_optimiser(
-            task["optimiser"], self._parameters, adam_form, momentum_form
-        )
+        if self._trains:
+            self._optimiser = make_optimiser(
+                task["optimiser"], self._parameters, adam_form, momentum_form
+            )
 
     def check(self, inputs: np.ndarray, labels: Optional[np.ndarray] = None) -> None:
         """Raise ValueError unless a batch is the task's: types, shapes, tokens and labels in range.
@@ -100,12 +107,16 @@ class Network:
         return loss, {name: values.copy() for name, values in self._gradients().items()}
 
     def predict(self, inputs: np.ndarray) -> np.ndarray:
-        """Return the logits (N, classes) in the network's float type, with dropout off."""
+        """Return the logits (N, classes) in the network's float type, with dropout off.
+
+        Of a network that goes forward only: the features (N, features).
+        """
         if not self._trusting:
             self.check(inputs)
         logits = [np.zeros((0, *self._layers[-1].output_shape), self._dtype)]
-        for start in range(0, len(inputs), SLICE):
-            logits.append(self._forward(inputs[start : start + SLICE], training=False).copy())
+        size = SLICE if self._trains else SLICE_FORWARD_ONLY
+        for start in range(0, len(inputs), size):
+            logits.append(self._forward(inputs[start : start + size], training=False).copy())
         return np.concatenate(logits)
 
     def parameters(self) -> Dict[str, np.ndarray]:
@@ -113,6 +124,8 @@ class Network:
         return {name: values.copy() for name, values in self._parameters.items()}
 
     def _differentiate(self, inputs: np.ndarray, labels: np.ndarray) -> float:
+        if not self._trains:
+            raise ValueError("the task goes forward only")
         if not self._trusting:
             self.check(inputs, labels)
         logits = self._forward(inputs, training=True)
@@ -141,8 +154,11 @@ class Network:
 
     def _check_inputs(self, inputs: np.ndarray) -> None:
         shape = tuple(self._input["shape"])
-        # Pixels that are floats already have been scaled already, and would be scaled twice.
-        allowed = "u" if self._input["kind"] == "pixels" else "iu"
+        # Pixels that are floats have been scaled already, and would be scaled twice: unless the
+        # task says that they come so.
+        allowed = "iu"
+        if self._input["kind"] == "pixels":
+            allowed = "f" if self._input["dtype"] == "float32" else "u"
         if inputs.shape[1:] != shape or inputs.dtype.kind not in allowed:
             raise ValueError(
                 "inputs must be {} of shape {}, not {} of shape {}".format(

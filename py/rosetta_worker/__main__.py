@@ -7,7 +7,16 @@ import socket
 import sys
 from typing import Any, Dict, List, Optional
 
-from rosetta_worker import PROTOCOL, backends, connection, console, shared_memory, tape, wire
+from rosetta_worker import (
+    PROTOCOL,
+    backends,
+    connection,
+    console,
+    process,
+    shared_memory,
+    tape,
+    wire,
+)
 from rosetta_worker.session import Session
 
 
@@ -74,6 +83,9 @@ def _start(options: argparse.Namespace, device: str, threads: int, live: bool) -
     except ValueError as error:
         raise backends.DeviceError(str(error))
     framework = description["framework"]
+    disclosures = dict(description.get("disclosures", {}))
+    if live:  # after the start: what the backend has changed counts
+        disclosures.update(process.conditions())
     hello: Dict[str, Any] = {
         "protocol": PROTOCOL,
         "pid": os.getpid(),
@@ -89,7 +101,7 @@ def _start(options: argparse.Namespace, device: str, threads: int, live: bool) -
         "dtypes": sorted(wire.DTYPES),
         "planes": ["inline"] + ["shm"] * (shared_memory.AVAILABLE and live),
         "forms": wire.texts(description.get("forms", {})),
-        "disclosures": wire.texts(description.get("disclosures", {})),
+        "disclosures": wire.texts(disclosures),
     }
     return backend, hello
 

@@ -115,13 +115,27 @@ class Connection:
         Raises `CoordinatorError` when the coordinator is gone.
         """
         frames = wire.encode(header, arrays)
-        self._await(zmq.POLLOUT)  # without a connection libzmq would wait for one, for ever
-        self._socket.send_multipart(frames, copy=False)
+        try:
+            if len(frames) == 1:
+                self._socket.send(frames[0], zmq.NOBLOCK)
+            else:
+                self._socket.send_multipart(frames, zmq.NOBLOCK, copy=False)
+        except zmq.Again:  # without a connection libzmq would wait for one, for ever
+            self._await(zmq.POLLOUT)
+            self._socket.send_multipart(frames, copy=False)
 
     def receive(self) -> List[Any]:
         """Frames of the next message. Raises `CoordinatorError` when the coordinator is gone."""
-        self._await(zmq.POLLIN)
-        return [frame.buffer for frame in self._socket.recv_multipart(copy=False)]
+        try:  # polling is dearer, and the next batch is there when a step ends
+            frame = self._socket.recv(zmq.NOBLOCK, copy=False)
+        except zmq.Again:
+            self._await(zmq.POLLIN)
+            frame = self._socket.recv(copy=False)
+        frames = [frame.buffer]
+        while frame.more:
+            frame = self._socket.recv(copy=False)
+            frames.append(frame.buffer)
+        return frames
 
     def close(self) -> None:
         """Send what is still queued (for at most two seconds) and close."""

@@ -15,6 +15,12 @@ _LAYERS = {
     "conv3:conv relu3:relu conv4:conv pool2:max_pool relu4:relu dropout2:dropout "
     "flatten:flatten fc1:dense relu5:relu dropout3:dropout fc2:dense",
     "gru": "embedding:embedding gru:gru fc:dense",
+    "resnet50": "conv1:conv bn1:batch_norm relu1:relu pool1:max_pool %s pool:global_average_pool"
+    % " ".join(
+        "layer%d.%d:bottleneck" % (stage, block)
+        for stage, blocks in enumerate((3, 4, 6, 3), 1)
+        for block in range(blocks)
+    ),
 }
 
 # What is fixed about a kind of layer (with its default where it may be left out), and what is free.
@@ -23,6 +29,11 @@ _FIXED: Dict[str, Dict[str, Any]] = {
     "max_pool": {"size": 2, "stride": 2, "padding": 0},
     "gru": {"returns": "last"},
 }
+_FIXED_IN_RESNET: Dict[str, Dict[str, Any]] = {
+    "conv": {"kernel": 7, "stride": 2, "padding": "same", "bias": False},
+    "batch_norm": {"epsilon": 1e-5},
+    "max_pool": {"size": 3, "stride": 2, "padding": 1},
+}
 _DEFAULTS = {"bias": True, "padding": 0}
 _FREE = {
     "conv": {"filters"},
@@ -30,13 +41,16 @@ _FREE = {
     "dropout": {"rate"},
     "embedding": {"vocabulary", "dimension"},
     "gru": {"units"},
+    "bottleneck": {"width"},
 }
 
 _INPUTS = {
     "mlp": ("pixels", "uint8"),
     "cnn": ("pixels", "uint8"),
     "gru": ("tokens", "int32"),
+    "resnet50": ("pixels", "float32"),
 }
+_FORWARD_ONLY = ("resnet50",)
 
 _OPTIMISERS = {
     "sgd": {"kind", "learning_rate", "momentum"},
@@ -66,7 +80,7 @@ def _check_layers(task: Dict[str, Any], forms: Dict[str, str], re: int) -> None:
     if found != _LAYERS[task["name"]]:
         raise WireError("unsupported", "%s has other layers: %s" % (task["name"], found), re)
     for layer in task["layers"]:
-        fixed, free = dict(_FIXED.get(layer["kind"], {})), _FREE.get(layer["kind"], set())
+        fixed, free = _fixed(task["name"], layer), _FREE.get(layer["kind"], set())
         if layer["kind"] == "gru":
             fixed["form"] = forms.get("gru", "cudnn")  # the one that HELLO declared
         for key, value in fixed.items():
@@ -76,7 +90,22 @@ def _check_layers(task: Dict[str, Any], forms: Dict[str, str], re: int) -> None:
         _require_all("layer %s" % layer["name"], layer, free, re)
 
 
+def _fixed(task: str, layer: Dict[str, Any]) -> Dict[str, Any]:
+    kinds = _FIXED_IN_RESNET if task == "resnet50" else _FIXED
+    fixed = dict(kinds.get(layer["kind"], {}))
+    if layer["kind"] == "bottleneck":  # layer2.0, the first of a stage: it changes the shape
+        stage, block = layer["name"][len("layer") :].split(".")
+        fixed["projection"] = block == "0"
+        fixed["stride"] = 2 if block == "0" and stage != "1" else 1
+    return fixed
+
+
 def _check_training(task: Dict[str, Any], re: int) -> None:
+    if task["name"] in _FORWARD_ONLY:
+        for key in ("loss", "optimiser"):
+            if task.get(key) is not None:
+                _not_computed("task %s" % task["name"], key, task[key], re)
+        return
     if task.get("loss") != "softmax_cross_entropy":
         _not_computed("task %s" % task["name"], "loss", task.get("loss"), re)
     optimiser = task["optimiser"]

@@ -20,6 +20,14 @@ DTYPES: Dict[str, Any] = {
     for name in ("uint8", "int32", "int64", "float32", "float64")
 }
 
+NAMES: Dict[Any, str] = {dtype: name for name, dtype in DTYPES.items()}
+"""Of the arrays that `decode` makes: NumPy takes microseconds to spell a dtype's name."""
+
+_packer = msgpack.Packer(use_bin_type=True)
+
+_CONTAINERS = bytes(list(range(0x80, 0xA0)) + list(range(0xDC, 0xE0)))
+"""Head bytes of msgpack's maps and arrays."""
+
 Header = Dict[str, Any]
 Arrays = Dict[str, Any]
 
@@ -52,7 +60,7 @@ def encode(header: Header, arrays: Arrays) -> List[Any]:
             for name, array in arrays.items()
         ]
         header = dict(header, arrays=described)
-    frames = [msgpack.packb(header, use_bin_type=True)]
+    frames = [_packer.pack(header)]
     frames.extend(np.ascontiguousarray(a, DTYPES[a.dtype.name]) for a in arrays.values())
     return frames
 
@@ -84,16 +92,8 @@ def decode_header(frame: Any) -> Header:
         )
     size = len(data)
     try:
-        header = msgpack.unpackb(
-            data,
-            raw=False,
-            strict_map_key=False,  # a later version's maps may have keys that aren't text
-            max_str_len=size,
-            max_bin_len=size,
-            max_array_len=size,
-            max_map_len=size,
-            max_ext_len=size,
-        )
+        # A later version's maps may have keys that aren't text.
+        header = msgpack.unpackb(data, raw=False, strict_map_key=False, **_limits(size))
     except Exception as error:  # msgpack raises its own, ValueError, TypeError, UnicodeDecodeError
         raise WireError("bad_header", "header is not msgpack: %s" % (error or type(error).__name__))
     if not isinstance(header, dict):
@@ -102,9 +102,19 @@ def decode_header(frame: Any) -> Header:
     re = number if is_number(number) else None
     if not isinstance(header.get("type"), str) or re is None:
         raise WireError("bad_header", "header lacks `type` (text) or `id` (integer)", re)
-    if _deeper_than(header, MAX_HEADER_DEPTH):
+    # Every level takes a head byte: where there are this few, those inside of texts and numbers
+    # counted too, nothing can be deep. Nearly all headers are through here.
+    heads = size - len(data.translate(None, _CONTAINERS))
+    if heads > MAX_HEADER_DEPTH and _deeper_than(header, MAX_HEADER_DEPTH):
         raise WireError("bad_header", "header is nested deeper than %d" % MAX_HEADER_DEPTH, re)
     return header
+
+
+def _limits(size: int) -> Dict[str, int]:
+    """No text, list or map may claim to be longer than its header; since 1.0 msgpack sees to it."""
+    if msgpack.version >= (1, 0, 0):
+        return {}
+    return {"max_%s_len" % kind: size for kind in ("str", "bin", "array", "map", "ext")}
 
 
 def _arrays(header: Header, frames: List[Any], shared: Any) -> Arrays:
@@ -143,17 +153,20 @@ def _array(description: Any, frame: Any, shared: Any, re: int) -> Tuple[str, Any
     for length in shape:
         size *= length
     expected = size * DTYPES[dtype].itemsize
+    start = 0
     if frame is None:
-        frame = _part(shared, description["offset_bytes"], expected, name, re)
-    found = memoryview(frame).nbytes
-    if expected != found:
-        sentence = "array %r (%s %s) takes %d bytes, its frame has %d"
-        raise WireError("bad_frames", sentence % (name, dtype, shape, expected, found), re)
+        frame, start = shared, description["offset_bytes"]
+        _check_part(shared, start, expected, name, re)
+    else:
+        found = memoryview(frame).nbytes
+        if expected != found:
+            sentence = "array %r (%s %s) takes %d bytes, its frame has %d"
+            raise WireError("bad_frames", sentence % (name, dtype, shape, expected, found), re)
     try:
-        array = np.frombuffer(frame, DTYPES[dtype]).reshape(shape)
+        array = np.ndarray(shape, DTYPES[dtype], frame, start)
     except ValueError as error:  # [2**31, 2**31, 2**31, 0] is empty, and yet too big for NumPy
         raise WireError("bad_frames", "array %r: %s" % (name, error), re)
-    array.flags.writeable = False
+    array.setflags(write=False)
     return name, array
 
 
@@ -162,7 +175,7 @@ def _is_elsewhere(description: Any) -> bool:
     return isinstance(description, dict) and description.get("offset_bytes") is not None
 
 
-def _part(shared: Any, offset: Any, size: int, name: str, re: int) -> Any:
+def _check_part(shared: Any, offset: Any, size: int, name: str, re: int) -> None:
     if not is_number(offset) or offset % ALIGNMENT_BYTES:
         raise WireError("bad_header", "array %r has offset_bytes %r" % (name, offset), re)
     if shared is None:
@@ -171,7 +184,6 @@ def _part(shared: Any, offset: Any, size: int, name: str, re: int) -> Any:
     if offset + size > len(shared):
         sentence = "array %r ends at byte %d of a shared memory of %d"
         raise WireError("bad_frames", sentence % (name, offset + size, len(shared)), re)
-    return memoryview(shared)[offset : offset + size]
 
 
 def is_number(value: Any) -> bool:

@@ -35,6 +35,10 @@ if behaviour == "exits at start":
 if behaviour == "has no such device":
     print("device 'cuda' is not available: no driver", flush=True)
     sys.exit(3)
+if behaviour == "changes its processors":
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+if behaviour == "starts anew with other variables" and os.environ["OMP_NUM_THREADS"] != "8":
+    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "OMP_NUM_THREADS": "8"})
 if behaviour == "never greets":
     print("still importing", flush=True)
     time.sleep(600)
@@ -62,6 +66,8 @@ hello = {
     "dtypes": ["float32"],
     "planes": ["inline"],
 }
+if behaviour == "sees other conditions":
+    hello["disclosures"] = {"processors": "40-41", "thread variables": "OMP_NUM_THREADS=3"}
 send("HELLO", **hello)
 
 while True:
@@ -78,7 +84,8 @@ while True:
         parameters = [{"name": a["name"], "shape": a["shape"]} for a in request["arrays"]]
         if behaviour == "forgets a parameter":
             parameters.pop()
-        send("READY", re=re, parameter_count=101770, parameters=parameters, threads=1, setup_ns=1)
+        ready = {"threads": 4 if behaviour == "reports other threads" else 1, "setup_ns": 1}
+        send("READY", re=re, parameter_count=101770, parameters=parameters, **ready)
     if kind == "BATCH" and request["step"] < 3:
         result(request)
     elif kind == "BATCH":

@@ -137,6 +137,7 @@ def test_the_other_languages_get_a_folder_too(rosetta, tmp_path, language):
     assert f"rosetta prove {tmp_path / 'mine'} --task mlp" in output
 
 
+@pytest.mark.exhaustive
 def test_a_julia_folder_starts_and_says_what_is_missing(rosetta, tmp_path, julia):
     """Its runtime lies beside the folder of workers, as in the checkout."""
     (tmp_path / "julia" / "workers").mkdir(parents=True)

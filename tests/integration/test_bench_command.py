@@ -109,14 +109,6 @@ def test_a_worker_without_the_task_is_skipped(finished, tmp_path):
     assert "has no task resnet50" in rows[0]["reason"]
 
 
-def test_table_prints_a_finished_run(finished, rosetta, tmp_path):
-    finished("--task", "mlp", "--worker", "null")
-    output, _ = rosetta("table", tmp_path / "run").communicate(timeout=60)
-    assert "null (harness)" in output
-    markdown, _ = rosetta("table", tmp_path / "run", "--markdown").communicate(timeout=60)
-    assert markdown == (tmp_path / "run" / "summary.md").read_text()
-
-
 WORKERS = ("numpy", "torch")
 
 

@@ -44,7 +44,7 @@ def made(name: str) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", ["numpy", "julia"])
+@pytest.mark.parametrize("name", ["numpy", pytest.param("julia", marks=pytest.mark.exhaustive)])
 def test_a_right_worker_is_green(rosetta, name):
     made(name)
     status, output, errors = conform(rosetta, name, "--threads", 1)
@@ -56,6 +56,7 @@ def test_a_right_worker_is_green(rosetta, name):
     assert output.endswith("it conforms\n")
 
 
+@pytest.mark.exhaustive
 def test_the_harness_s_worker_is_asked_for_all_but_numbers_and_devices(rosetta):
     status, output, _ = conform(rosetta, "null", "--threads", 1)
     assert status == 0

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 import tested_workers
 from rosetta import workers
-from rosetta.harness import Choices, Extent, Harness, overhead, run
+from rosetta.harness import Choices, Extent, Harness, overhead, run, with_environment
 from rosetta.harness.extent import Series
 from rosetta.protocol.schema import schema_of
 
@@ -21,15 +21,16 @@ TINY = Extent(
     round_trip=Series(5, 5),
     memory_steps=600,
 )
+PEERS = ("pyzmq_tcp", "pyzmq_ipc", "multiprocessing_queue")
 
 
 @pytest.fixture
 def measured(tmp_path):
     """Measures parts and returns what is in the file."""
 
-    def go(*parts, tasks=("mlp",)):
-        tested_workers.needed(workers.get("torch" if "overhead" in parts else "null"))
-        run(Choices(tmp_path / "run", "test", TINY, parts, tasks=tasks), print)
+    def go(*parts, tasks=("mlp",), worker="torch"):
+        tested_workers.needed(workers.get(worker if "overhead" in parts else "null"))
+        run(Choices(tmp_path / "run", "test", TINY, parts, workers=[worker], tasks=tasks), print)
         content = json.loads((tmp_path / "run" / "harness.json").read_bytes())
         Draft202012Validator(schema_of(Harness)).validate(content)
         return content
@@ -47,10 +48,11 @@ def test_planes_and_peers_are_measured_for_every_size_and_number_of_workers(meas
             assert list(by_workers) == ["1", "2"]
             for leaf in by_workers.values():
                 assert leaf["batches_per_s"] > 0 and leaf["copies"] > 0
-                assert set(leaf["peers"]) == {"pyzmq_tcp", "pyzmq_ipc", "multiprocessing_queue"}
+                assert set(leaf["peers"]) == {*PEERS, *(f"{peer}_answered" for peer in PEERS)}
     assert content["round_trip"]["ratio"] > 0 and content["round_trip"]["interval"]
     assert content["machine"]["logical_cores"]
-    assert len(content["goals"]) == 5  # two large sizes, two numbers of workers; the round trip
+    # Two large sizes, two numbers of workers, peers that stream and that answer; the round trip.
+    assert len(content["goals"]) == 9
 
 
 def test_memory_is_of_a_real_run(measured):
@@ -60,9 +62,10 @@ def test_memory_is_of_a_real_run(measured):
 
 
 @pytest.mark.exhaustive
-def test_the_plain_script_trains_the_same_network(measured, tmp_path):
-    content = measured("overhead", tasks=("mlp", "cnn", "gru"))
-    found = content["overhead"]["torch"]
+@pytest.mark.parametrize("worker", overhead.scripts())
+def test_the_plain_script_trains_the_same_network(measured, tmp_path, worker):
+    content = measured("overhead", tasks=("mlp", "cnn", "gru"), worker=worker)
+    found = content["overhead"][worker]
     assert not content["notes"]
     assert list(found) == ["mlp", "cnn", "gru"]
     for task in found.values():
@@ -73,13 +76,17 @@ def test_the_plain_script_trains_the_same_network(measured, tmp_path):
 
 
 @pytest.mark.exhaustive
-def test_another_learning_rate_in_the_script_is_found_out(measured, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("worker", "rate"), [("torch", "lr=1e-3"), ("tensorflow", "Adam(1e-3")])
+def test_another_learning_rate_in_the_script_is_found_out(
+    measured, monkeypatch, tmp_path, worker, rate
+):
     shutil.copytree(overhead.PLAIN, tmp_path / "plain")
-    script = tmp_path / "plain" / "train_torch.py"
-    script.write_text(script.read_text().replace("lr=1e-3", "lr=2e-3"))
+    script = tmp_path / "plain" / f"train_{worker}.py"
+    assert rate in script.read_text()
+    script.write_text(script.read_text().replace(rate, rate.replace("1e-3", "2e-3")))
     monkeypatch.setattr(overhead, "PLAIN", tmp_path / "plain")
-    content = measured("overhead")
-    assert content["overhead"]["torch"]["mlp"]["loss_difference"] > 1e-3
+    content = measured("overhead", worker=worker)
+    assert content["overhead"][worker]["mlp"]["loss_difference"] > 1e-3
     assert any("don't train the same network" in note for note in content["notes"])
 
 
@@ -91,7 +98,9 @@ def test_the_command(rosetta, tmp_path):
     output, complaint = process.communicate(timeout=280)
     assert process.returncode == 0, complaint
     content = json.loads((tmp_path / "run" / "harness.json").read_bytes())
-    assert content["quick"] and len(content["goals"]) == 3 + 6 + 1 + 1
+    compared = 3 * len(content["overhead"])
+    assert list(content["overhead"]) == with_environment()
+    assert content["quick"] and len(content["goals"]) == compared + 2 * 6 + 1 + 1
     for words in ("goal", "driven / plain script", "multiprocessing_queue", "20 MB"):
         assert words in output
 
@@ -101,7 +110,7 @@ def test_the_command(rosetta, tmp_path):
     [
         (("--part", "cieling"), "did you mean ceiling?"),
         (("--task", "resnet50"), "unknown task"),
-        (("--worker", "numpy"), "no plain script for numpy: there is one for torch"),
+        (("--worker", "numpy"), "no plain script for numpy: there is one for tensorflow, torch"),
         (("--worker", "trch"), "did you mean torch?"),
     ],
 )

@@ -56,6 +56,7 @@ def test_a_second_signal_changes_nothing(running, tmp_path):
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["state"] == "interrupted"
 
 
+@pytest.mark.exhaustive
 def test_workers_leave_when_their_coordinator_was_killed(running, tmp_path):
     mine = children(running.pid)
     assert len(mine) == 2

@@ -28,6 +28,7 @@ def julia() -> environments.EnvironmentStatus:
         pytest.skip(str(error))
 
 
+@pytest.mark.exhaustive
 def test_it_reads_the_tape_that_numpy_reads(rosetta, tmp_path):
     tape = tmp_path / "mlp.tape"
     first = rosetta("worker", "numpy", *TINY, "--steps", 4, "--save", tape)
@@ -59,6 +60,7 @@ def test_a_bench_of_two_languages(rosetta, tmp_path, julia):
     assert environment["JULIA_NUM_THREADS"] == "1"
 
 
+@pytest.mark.exhaustive
 def test_it_joins_by_connection_file(rosetta, tmp_path):
     out = tmp_path / "run"
     run = rosetta(
@@ -73,6 +75,7 @@ def test_it_joins_by_connection_file(rosetta, tmp_path):
     assert worker.wait(30) == 0
 
 
+@pytest.mark.exhaustive
 def test_killed_in_a_step_it_leaves_its_steps_and_the_others_their_run(rosetta, tmp_path):
     out = tmp_path / "run"
     process = rosetta(
@@ -97,6 +100,7 @@ def descendants(pid):
     return [child.pid for child in psutil.Process(pid).children(recursive=True)]
 
 
+@pytest.mark.exhaustive
 def test_it_is_the_same_network(rosetta):
     process = rosetta("prove", "julia", "--task", "mlp", "--threads", 1)
     output, complaint = process.communicate(timeout=250)

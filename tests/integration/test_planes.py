@@ -7,7 +7,7 @@ import json
 import pytest
 
 
-@pytest.mark.parametrize("task", ["mlp", "gru"])
+@pytest.mark.parametrize("task", ["mlp", pytest.param("gru", marks=pytest.mark.exhaustive)])
 def test_both_planes_give_the_same_losses_and_accuracy(rosetta, tmp_path, task):
     """The numpy worker, which computes bit by bit the same."""
     found = {}

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pytest
 from rich.console import Console
 
 from integration.conftest import read_steps
@@ -19,6 +20,7 @@ from rosetta.cli.bench import show
 WRONG = Path(__file__).parents[1] / "rosetta" / "proof" / "wrong"
 
 
+@pytest.mark.exhaustive
 def test_prove_says_what_it_measured(rosetta):
     process = rosetta("prove", "numpy", "torch", "--task", "mlp", "--threads", 1)
     output, complaint = process.communicate(timeout=120)

@@ -23,7 +23,10 @@ def summary_of(folder):
     return json.loads((folder / "summary.json").read_text())
 
 
-@pytest.fixture(params=[signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+@pytest.fixture(
+    params=[pytest.param(signal.SIGINT, marks=pytest.mark.exhaustive), signal.SIGKILL],
+    ids=["interrupted", "killed"],
+)
 def stopped(request, rosetta, tmp_path):
     """A run of two tasks that was stopped in its second."""
     process = rosetta(*ASKED, "--out", tmp_path / "run")
@@ -135,6 +138,7 @@ def test_nothing_is_asked_of_it_again(unfinished, rosetta):
     assert "leave out --steps, --seed" in said
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_goes_on_is_left_alone(rosetta, tmp_path):
     endless = ("bench", "--no-proof", "--task", "mlp", "--worker", "null", "--epochs", 100000)
     process = rosetta(*endless, "--data", "synthetic", "--threads", 1, "--out", tmp_path / "run")

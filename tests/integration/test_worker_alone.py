@@ -6,6 +6,8 @@ import json
 import re
 import stat
 
+import pytest
+
 from integration.observe import eventually
 
 LINE = re.compile(r"^ +(\d+) +(\S+) +[\d.]+ +[\d.]+ +[\d.]+$", re.MULTILINE)
@@ -95,6 +97,7 @@ def test_a_worker_finds_nobody_where_it_should_join(rosetta, tmp_path):
     assert "is for protocol 2.0; this worker speaks 1.0" in complaint
 
 
+@pytest.mark.exhaustive
 def test_a_tape_whose_questions_are_answered_with_errors_fails(rosetta, tmp_path):
     """A worker that can't do what it is asked isn't a worker that ran."""
     rosetta("new", "mine", "--into", tmp_path / "workers").wait(60)

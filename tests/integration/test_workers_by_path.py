@@ -31,6 +31,7 @@ def home(tmp_path):
     return {"ROSETTA_HOME": str(tmp_path / "home")}
 
 
+@pytest.mark.exhaustive
 def test_it_can_be_the_baseline(rosetta, mine, home, tmp_path):
     process = rosetta(
         *("bench", *ASKED, "--worker", f"numpy,{mine}", "--baseline", mine),
@@ -44,6 +45,7 @@ def test_it_can_be_the_baseline(rosetta, mine, home, tmp_path):
     assert [(row.worker, row.status) for row in summary.rows] == [("numpy", "ok"), ("mine", "ok")]
 
 
+@pytest.mark.exhaustive
 def test_it_can_be_started_by_hand(rosetta, mine, home, tmp_path):
     """With the command that the run prints."""
     run = tmp_path / "run"
@@ -57,6 +59,7 @@ def test_it_can_be_started_by_hand(rosetta, mine, home, tmp_path):
     worker.communicate(timeout=30)
 
 
+@pytest.mark.exhaustive
 def test_a_run_with_it_can_be_gone_on_with(rosetta, mine, home, tmp_path):
     run = tmp_path / "run"
     process = rosetta(

@@ -120,6 +120,7 @@ def test_clocks_and_heat(tmp_path: Path) -> None:
     assert machine.governor(tmp_path) is None
     assert machine.turbo(tmp_path) is None
     assert machine.throttle_count(tmp_path) is None
+    assert machine.frequency_mhz([], tmp_path) is None
     cores = "sys/devices/system/cpu"
     put(tmp_path, f"{cores}/cpu0/cpufreq/scaling_governor", "powersave\n")
     put(tmp_path, f"{cores}/cpu1/cpufreq/scaling_governor", "performance\n")
@@ -129,6 +130,16 @@ def test_clocks_and_heat(tmp_path: Path) -> None:
     assert machine.governor(tmp_path) == "performance, powersave"
     assert machine.turbo(tmp_path) is True
     assert machine.throttle_count(tmp_path) == 7
+
+
+def test_the_clock_is_that_of_the_processors_asked_for(tmp_path: Path) -> None:
+    for number, khz in enumerate(("3000000", "2000000", "unknown", "1000000")):
+        file = f"sys/devices/system/cpu/cpu{number}/cpufreq/scaling_cur_freq"
+        put(tmp_path, file, khz)
+    assert machine.frequency_mhz([0, 1], tmp_path) == 2500
+    assert machine.frequency_mhz([3], tmp_path) == 1000
+    assert machine.frequency_mhz([2], tmp_path) is None
+    assert machine.frequency_mhz([], tmp_path) == 2000
 
 
 def put_cores(root: Path, cores: list[tuple[str, str]]) -> None:

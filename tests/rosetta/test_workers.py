@@ -49,6 +49,11 @@ def write(
     return file
 
 
+def own(*lines: str) -> tuple[str, str]:
+    """The change that adds `lines` to the ``[environment]`` table."""
+    return 'kind = "uv"\n', "\n".join(('kind = "uv"', *lines, ""))
+
+
 def only(file: Path) -> workers.Worker:
     (worker,) = workers.read(file)
     return worker
@@ -68,6 +73,27 @@ def test_what_may_be_left_out_has_a_default(tmp_path: Path) -> None:
     assert worker.uv.torch_backend is None
     assert worker.uv.download is None
     assert worker.uv.optional is False
+
+
+def test_what_an_old_framework_needs_is_declared(tmp_path: Path) -> None:
+    lines = (
+        'build_requirements = "build.in"',
+        'build_lock = "build.lock"',
+        'no_build_isolation = ["theano"]',
+        'compile = ["{python}", "{folder}/compile_step.py"]',
+        'needs = ["g++"]',
+        'install = "apt-get install g++"',
+        'variables = { THEANO_FLAGS = "base_compiledir={environment}/c", BRACES = "{{}}" }',
+    )
+    worker = only(write(tmp_path, "old", own(*lines)))
+    declared = worker.uv
+    assert (declared.build_requirements, declared.build_lock) == ("build.in", "build.lock")
+    assert (declared.no_build_isolation, declared.needs) == (("theano",), ("g++",))
+    place = Path("/e")
+    filled = [declared.filled(word, worker.folder, place) for word in declared.compile]
+    assert filled == ["/e/bin/python", f"{tmp_path}/old/compile_step.py"]
+    values = [declared.filled(v, worker.folder, place) for v in declared.variables.values()]
+    assert values == ["base_compiledir=/e/c", "{}"]
 
 
 def test_the_commands_are_filled_in(tmp_path: Path) -> None:
@@ -157,6 +183,25 @@ def test_a_mistake_in_a_julia_worker(
         (("{tape}", "{tape!r}"), "tape_argv", "unknown placeholder"),
         (("{tape}", "{connection_file}"), "tape_argv", "unknown placeholder"),
         (('"requirements.lock"', '"../lock"'), "environment.lock", "outside"),
+        (own('build_requirements = "b.in"'), "environment.build_requirements", "both or neither"),
+        (own('build_lock = "b.lock"'), "environment.build_requirements", "both or neither"),
+        (
+            own('build_requirements = "b.in"', 'build_lock = "/b.lock"'),
+            "environment.build_lock",
+            "outside",
+        ),
+        (own('no_build_isolation = ["old"]'), "environment.no_build_isolation", "build_lock"),
+        (own('no_build_isolation = ["-r x"]'), "environment.no_build_isolation", "regex"),
+        (own('needs = ["g++"]'), "environment.install", "missing"),
+        (own('needs = ["g++"]', 'install = ""'), "environment.install", "length"),
+        (own('install = "apt-get install g++"'), "environment.install", "no needs"),
+        (own('needs = ["/usr/bin/g++"]', 'install = "x"'), "environment.needs", "regex"),
+        (own('compile = ["{connection_file}"]'), "environment.compile", "known: {python}"),
+        (own('compile = ["{"]'), "environment.compile", "'{'"),
+        (own('variables = { A = "{python}" }'), "environment.variables.A", "known: {folder}"),
+        (own('variables = { "A-B" = "1" }'), "environment.variables", "regex"),
+        (own('variables = { OMP_NUM_THREADS = "1" }'), "environment.variables.OMP_", "alike"),
+        (own('variables = { PYTHONPATH = "x" }'), "environment.variables.PYTHONPATH", "alike"),
         (("[environment]", "[environment"), "", "line 8"),
     ],
 )

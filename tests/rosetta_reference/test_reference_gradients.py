@@ -9,7 +9,7 @@ from rosetta_reference.dense import Dense
 from rosetta_reference.elementwise import Dropout, Flatten, Relu
 from rosetta_reference.embedding import Embedding
 from rosetta_reference.losses import softmax_cross_entropy
-from rosetta_reference.pooling import MaxPool
+from rosetta_reference.pooling import GlobalAveragePool, MaxPool
 from rosetta_reference.recurrent import ClassicGru, CudnnGru
 
 F8 = np.float64
@@ -23,6 +23,9 @@ LAYERS = {
     "conv valid, stride 2": lambda: Conv("l", (2, 6, 7), 3, 3, 2, "valid", F8),
     "pool": lambda: MaxPool("l", (2, 6, 4), 2, 2, F8),
     "pool, overlapping": lambda: MaxPool("l", (2, 7, 5), 3, 2, F8),
+    "pool, padded": lambda: MaxPool("l", (2, 6, 5), 3, 2, F8, padding=1),
+    "conv without bias": lambda: Conv("l", (2, 6, 5), 3, 1, 1, "same", F8, bias=False),
+    "average": lambda: GlobalAveragePool("l", (2, 3, 4), F8),
     "gru cudnn": lambda: CudnnGru("l", (5, 4), 3, F8),
     "gru classic": lambda: ClassicGru("l", (5, 4), 3, F8),
 }
@@ -36,6 +39,9 @@ SHAPES = {
     "conv valid, stride 2": (2, 6, 7),
     "pool": (2, 6, 4),
     "pool, overlapping": (2, 7, 5),
+    "pool, padded": (2, 6, 5),
+    "conv without bias": (2, 6, 5),
+    "average": (2, 3, 4),
     "gru cudnn": (5, 4),
     "gru classic": (5, 4),
 }

@@ -51,6 +51,10 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
+class TestFeatures(joined.RightFeatures):
+    """A ResNet-50, forward only."""
+
+
 class TestWorker(joined.RightWorker):
     """Dropout, sleep, what it refuses."""
 
@@ -59,7 +63,7 @@ def test_it_says_what_computes(session, environment):
     hello = session.hello
     assert (hello.language, hello.framework) == ("python", "Caffe2")
     assert hello.framework_version == environment.framework_version == "1.10.2"
-    assert hello.tasks == ["mlp", "cnn", "gru"]
+    assert hello.tasks == ["mlp", "cnn", "gru", "resnet50"]
     assert hello.forms == {"adam": "hat", "momentum": "inside", "gru": "cudnn"}
     assert hello.disclosures["precision"] == "float32"
     assert "Math Kernel Library" in hello.disclosures["blas"]

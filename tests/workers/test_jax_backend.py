@@ -14,7 +14,7 @@ from rosetta.conformance.small import small
 from rosetta.workers import PY_FOLDER
 from tested_workers import needed
 
-TASKS = ["mlp", "cnn", "gru"]
+TASKS = ["mlp", "cnn", "gru", "resnet50"]
 WORKER = workers.get("jax")
 
 pytestmark = pytest.mark.timeout(600)  # a program is compiled for every size of batch
@@ -150,6 +150,10 @@ def session(environment, tmp_path_factory):
 
 class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
+
+
+class TestFeatures(joined.RightFeatures):
+    """Parameters, features and proof; what it refuses."""
 
 
 class TestWorker(joined.RightWorker):

@@ -48,6 +48,10 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
+class TestFeatures(joined.RightFeatures):
+    """A ResNet-50, forward only."""
+
+
 class TestWorker(joined.RightWorker):
     """Dropout, sleep, what it refuses."""
 
@@ -56,7 +60,7 @@ def test_it_says_what_computes(session, julia):
     hello = session.hello
     assert (hello.language, hello.framework) == ("julia", "Julia")
     assert hello.framework_version == hello.language_version == julia.framework_version
-    assert hello.tasks == TASKS
+    assert hello.tasks == [*TASKS, "resnet50"]
     assert hello.forms == {"adam": "torch", "momentum": "outside", "gru": "cudnn"}
     assert hello.disclosures["precision"] == "float32"
     assert hello.disclosures["julia_threads"].startswith("1 of ")

@@ -203,5 +203,9 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
+class TestFeatures(joined.RightFeatures):
+    """A ResNet-50, forward only."""
+
+
 class TestWorker(joined.RightWorker):
     """Dropout, sleep, what it refuses."""

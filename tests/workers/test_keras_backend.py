@@ -16,7 +16,7 @@ from rosetta.proof import prove
 from rosetta.tasks import Task
 from tested_workers import needed
 
-TASKS = ["mlp", "cnn", "gru"]
+TASKS = ["mlp", "cnn", "gru", "resnet50"]
 NAMES = ["keras-torch", "keras-jax", "keras-tensorflow"]
 FOLDER = workers.get(NAMES[0]).folder
 
@@ -40,6 +40,10 @@ def session(worker, tmp_path_factory):
 
 class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
+
+
+class TestFeatures(joined.RightFeatures):
+    """Parameters, features and proof; what it refuses."""
 
 
 class TestWorker(joined.RightWorker):

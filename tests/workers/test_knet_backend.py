@@ -31,6 +31,10 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
+class TestFeatures(joined.RightFeatures):
+    """A ResNet-50, forward only."""
+
+
 class TestWorker(joined.RightWorker):
     """Dropout, sleep, what it refuses."""
 
@@ -39,6 +43,6 @@ def test_it_says_what_computes(session, knet):
     hello = session.hello
     assert (hello.language, hello.framework) == ("julia", "Knet")
     assert hello.framework_version == hello.versions["Knet"] == knet.framework_version
-    assert hello.tasks == TASKS
+    assert hello.tasks == [*TASKS, "resnet50"]
     assert hello.forms == {"adam": "torch", "momentum": "inside", "gru": "cudnn"}
     assert hello.disclosures["precision"] == "float32"

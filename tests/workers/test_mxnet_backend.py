@@ -37,6 +37,10 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
+class TestFeatures(joined.RightFeatures):
+    """A ResNet-50, forward only."""
+
+
 class TestWorker(joined.RightWorker):
     """Dropout, sleep, what it refuses."""
 
@@ -45,7 +49,7 @@ def test_it_says_what_computes(session, environment):
     hello = session.hello
     assert (hello.language, hello.framework) == ("python", "MXNet")
     assert hello.framework_version == hello.versions["mxnet"] == environment.framework_version
-    assert hello.tasks == TASKS
+    assert hello.tasks == [*TASKS, "resnet50"]
     assert hello.forms == {"adam": "hat", "momentum": "inside", "gru": "cudnn"}
     assert hello.disclosures["precision"].startswith("float32")
     assert hello.disclosures["mode"] == MODES[session.name]

@@ -9,11 +9,25 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import joined
 import rosetta_reference
+from rosetta import environments, workers
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "py" / "workers" / "numpy"
 TASKS = ["mlp", "cnn", "gru"]
+WORKER = workers.get("numpy")
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    environments.ensure(WORKER)
+    with joined.joined(WORKER, tmp_path_factory.mktemp("numpy")) as session:
+        yield session
+
+
+class TestFeatures(joined.RightFeatures):
+    """ResNet-50."""
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +63,7 @@ def test_start_says_what_the_worker_is(backend):
     told = backend.start("cpu", 2)
     assert told["framework"] == {"name": "NumPy", "version": np.__version__}
     assert set(told["versions"]) == {"numpy", "python"}
-    assert told["tasks"] == TASKS
+    assert told["tasks"] == [*TASKS, "resnet50"]
     assert told["forms"] == {"adam": "torch", "gru": "cudnn"}
     assert told["disclosures"]["precision"] == "float32"
     assert all(type(value) is str and value for value in told["disclosures"].values())
@@ -124,7 +138,7 @@ def test_dropout_and_seed_are_obeyed(backend):
 
 def test_the_manifest_and_the_lock_belong_together():
     manifest = tomllib.loads((FOLDER / "worker.toml").read_text())
-    assert manifest["tasks"] == TASKS
+    assert manifest["tasks"] == [*TASKS, "resnet50"]
     environment = manifest["environment"]
     wanted = set((FOLDER / environment["requirements"]).read_text().split())
     locked = {line.split("==")[0] for line in (FOLDER / environment["lock"]).read_text().split()}

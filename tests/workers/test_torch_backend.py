@@ -15,7 +15,7 @@ from rosetta.coordinator import WorkerFailureError
 from rosetta.workers import PY_FOLDER
 from tested_workers import needed
 
-TASKS = ["mlp", "cnn", "gru"]
+TASKS = ["mlp", "cnn", "gru", "resnet50"]
 WORKER = workers.get("torch")
 
 COUNT = """\
@@ -64,6 +64,10 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
+class TestFeatures(joined.RightFeatures):
+    """ResNet-50."""
+
+
 class TestWorker(joined.RightWorker):
     """Dropout, sleep, what it refuses."""
 
@@ -100,11 +104,12 @@ def test_channels_last_is_the_same_network(channels_last):
     """Its kernels lie in memory as OHWI, and are read back as OIHW."""
     hello = channels_last.hello
     assert hello.disclosures["layout"] == "NHWC (channels_last)"
-    assert hello.tasks == ["cnn"]
+    assert hello.tasks == ["cnn", "resnet50"]
     joined.check_that_parameters_come_back(channels_last, small("cnn"))
     joined.check_predictions(channels_last, small("cnn"))
     joined.check_training(channels_last, small("cnn"))
     joined.check_proof(channels_last, small("cnn"))
+    joined.check_proof(channels_last, small("resnet50"))
 
 
 # --- torch:compile --------------------------------------------------------------------------------
@@ -123,24 +128,33 @@ def compiled(environment, tmp_path_factory):
         pytest.skip(error.reason)
 
 
+@pytest.mark.exhaustive
 def test_compiled_is_the_same_network(compiled):
     """Every set-up is compiled: no more of them than it takes."""
     assert compiled.hello.disclosures["mode"] == "torch.compile of the module"
-    assert compiled.hello.tasks == ["mlp", "cnn"]
+    assert compiled.hello.tasks == ["mlp", "cnn", "resnet50"]
     joined.check_that_parameters_come_back(compiled, small("mlp"))
     joined.check_predictions(compiled, small("mlp"))
     joined.check_training(compiled, small("mlp"))
     joined.check_proof(compiled, small("cnn"))
 
 
+@pytest.mark.exhaustive
+def test_compiled_resnet50_is_the_same_network(compiled):
+    joined.check_proof(compiled, small("resnet50"))
+
+
+@pytest.mark.exhaustive
 def test_compiled_obeys_dropout_and_its_seed(compiled):
     joined.check_dropout(compiled, small("cnn"))
 
 
+@pytest.mark.exhaustive
 def test_compiled_sleeps_between_batches(compiled):
     joined.check_sleep(compiled, small("mlp"))
 
 
+@pytest.mark.exhaustive
 def test_compiled_is_not_compiled_for_every_size_of_batch(compiled, environment):
     """The second size makes a program for all sizes but 1; a network built later starts anew."""
     variables = {**conditions.variables(1), "PYTHONPATH": str(PY_FOLDER)}
@@ -155,6 +169,7 @@ def test_compiled_is_not_compiled_for_every_size_of_batch(compiled, environment)
     assert json.loads(done.stdout) == [[1, 2, 2, 2, 2, 2, 3, 3, 3]] * 2
 
 
+@pytest.mark.exhaustive
 def test_without_a_compiler_compiled_says_so(environment, monkeypatch, tmp_path):
     monkeypatch.setenv("CXX", "no-such-compiler")
     with (

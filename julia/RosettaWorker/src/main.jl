@@ -65,6 +65,8 @@ function start(folder::AbstractString, device::String, threads::Int; live::Bool)
     backend = load_backend(folder)
     description = start_backend(backend, device, threads)
     framework = with_text_keys(description["framework"])
+    disclosures = Dict{Any,Any}(get(description, "disclosures", Dict()))
+    live && merge!(disclosures, conditions())  # after the start: what the backend changed counts
     hello = Header(
         "protocol" => PROTOCOL,
         "pid" => getpid(),
@@ -80,7 +82,7 @@ function start(folder::AbstractString, device::String, threads::Int; live::Bool)
         "dtypes" => sort(collect(keys(DTYPES))),
         "planes" => live && HAS_SHARED_MEMORY ? ["inline", "shm"] : ["inline"],
         "forms" => texts(get(description, "forms", Dict())),
-        "disclosures" => texts(get(description, "disclosures", Dict())),
+        "disclosures" => texts(disclosures),
     )
     return backend, hello
 end

@@ -10,6 +10,10 @@ const LAYERS = Dict(
              "conv3:conv relu3:relu conv4:conv pool2:max_pool relu4:relu dropout2:dropout " *
              "flatten:flatten fc1:dense relu5:relu dropout3:dropout fc2:dense",
     "gru" => "embedding:embedding gru:gru fc:dense",
+    "resnet50" => "conv1:conv bn1:batch_norm relu1:relu pool1:max_pool " * join(
+        ("layer$stage.$(block - 1):bottleneck"
+         for (stage, blocks) in enumerate((3, 4, 6, 3)) for block in 1:blocks), ' ',
+    ) * " pool:global_average_pool",
 )
 
 # What is fixed about a kind of layer (with its default where it may be left out), and what is free.
@@ -18,6 +22,11 @@ const FIXED = Dict{String,Dict{String,Any}}(
     "max_pool" => Dict("size" => 2, "stride" => 2, "padding" => 0),
     "gru" => Dict("returns" => "last"),
 )
+const FIXED_IN_RESNET = Dict{String,Dict{String,Any}}(
+    "conv" => Dict("kernel" => 7, "stride" => 2, "padding" => "same", "bias" => false),
+    "batch_norm" => Dict("epsilon" => 1e-5),
+    "max_pool" => Dict("size" => 3, "stride" => 2, "padding" => 1),
+)
 const DEFAULTS = Dict{String,Any}("bias" => true, "padding" => 0)
 const FREE = Dict(
     "conv" => ["filters"],
@@ -25,11 +34,14 @@ const FREE = Dict(
     "dropout" => ["rate"],
     "embedding" => ["vocabulary", "dimension"],
     "gru" => ["units"],
+    "bottleneck" => ["width"],
 )
 
 const INPUTS = Dict(
     "mlp" => ("pixels", "uint8"), "cnn" => ("pixels", "uint8"), "gru" => ("tokens", "int32"),
+    "resnet50" => ("pixels", "float32"),
 )
+const FORWARD_ONLY = ["resnet50"]
 const OPTIMISERS = Dict(
     "sgd" => ["kind", "learning_rate", "momentum"],
     "adam" => ["kind", "learning_rate", "beta1", "beta2", "epsilon"],
@@ -52,13 +64,13 @@ function check_network(task::Header, forms, re::Int)
     if found != LAYERS[task["name"]]
         throw(WireError("unsupported", "$(task["name"]) has other layers: $found", re))
     end
-    foreach(layer -> check_layer(layer, forms, re), task["layers"])
-    check_training(task, re)
+    foreach(layer -> check_layer(task["name"], layer, forms, re), task["layers"])
+    task["name"] in FORWARD_ONLY ? check_no_training(task, re) : check_training(task, re)
 end
 
-function check_layer(layer, forms, re::Int)
+function check_layer(task::String, layer, forms, re::Int)
     what, kind = "layer $(layer["name"])", layer["kind"]
-    fixed, free = copy(get(FIXED, kind, Dict{String,Any}())), get(FREE, kind, String[])
+    fixed, free = fixed_settings(task, layer), get(FREE, kind, String[])
     if kind == "gru"
         fixed["form"] = get(forms, "gru", "cudnn")
     end
@@ -67,6 +79,24 @@ function check_layer(layer, forms, re::Int)
         found == value || not_computed(what, key, get(layer, key, nothing), re)
     end
     check_keys(what, layer, ["name", "kind", keys(fixed)...], free, re)
+end
+
+function fixed_settings(task::String, layer)
+    kinds = task == "resnet50" ? FIXED_IN_RESNET : FIXED
+    fixed = copy(get(kinds, layer["kind"], Dict{String,Any}()))
+    if layer["kind"] == "bottleneck"  # layer2.0, the first of a stage: it changes the shape
+        stage, block = split(layer["name"][length("layer") + 1:end], '.')
+        fixed["projection"] = block == "0"
+        fixed["stride"] = block == "0" && stage != "1" ? 2 : 1
+    end
+    return fixed
+end
+
+function check_no_training(task::Header, re::Int)
+    for key in ("loss", "optimiser")
+        found = get(task, key, nothing)
+        found === nothing || not_computed("task $(task["name"])", key, found, re)
+    end
 end
 
 function check_training(task::Header, re::Int)

@@ -1,4 +1,4 @@
-# The process of a worker: how signals end it, and how many threads it may use.
+# The process of a worker: how signals end it, and what it computes under.
 
 """
     die_by_signals()
@@ -32,4 +32,27 @@ function usable_cpus()
     status = ccall(:sched_getaffinity, Cint, (Cint, Csize_t, Ptr{UInt8}),
                    0, length(processors), processors)
     return status == 0 ? sum(count_ones, processors) : Sys.CPU_THREADS
+end
+
+const THREAD_VARIABLES = (
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "JULIA_NUM_THREADS", "OMP_WAIT_POLICY",
+)
+
+"""
+    conditions(status = "/proc/self/status") -> Dict
+
+The disclosures `processors` (where the system tells them, as Linux lists them: `0-3,8`) and
+`thread variables` (protocol/SPEC.md, section 9): what this process computes under, as it sees it.
+"""
+function conditions(status::AbstractString = "/proc/self/status")
+    found = Dict{String,String}()
+    lines = isfile(status) ? readlines(status) : String[]
+    allowed = filter(line -> startswith(line, "Cpus_allowed_list:"), lines)
+    if !isempty(allowed)
+        found["processors"] = strip(split(first(allowed), ':')[2])
+    end
+    names = [name for name in THREAD_VARIABLES if haskey(ENV, name)]
+    found["thread variables"] = join(["$name=$(ENV[name])" for name in names], " ")
+    return found
 end

@@ -110,7 +110,7 @@ function on_setup(session::Session, header::Header, arrays::Arrays)
     require(session.setup === nothing, "SETUP before the END of the task under way", re)
     setup = read_setup(session, header, arrays)
     started = now_ns()
-    network = call(session.backend.build, setup, Dict{String,Array{Float32}}(arrays))
+    network = call(session.backend.build, setup, owned(arrays, session.memory))
     setup_ns = now_ns() - started
     session.setup, session.network = setup, network
     built = values_of(session)
@@ -127,7 +127,8 @@ end
 function on_batch(session::Session, header::Header, arrays::Arrays)
     re, wait_ns = header["id"], session.wait_ns
     task = present_task(session, re)
-    require(haskey(task, "optimiser"), "task $(task["name"]) is forward only", re)
+    trained = get(task, "optimiser", nothing) !== nothing
+    require(trained, "task $(task["name"]) is forward only", re)
     inputs = check_inputs(task, arrays, re)
     labels = check_labels(task, arrays, inputs, re)
     step = get(header, "step", nothing)

@@ -47,3 +47,17 @@ function shared_array(memory, offset, name::String, type::DataType, shape::Vecto
     stop <= length(memory) || bad("ends at byte $stop of a shared memory of $(length(memory))")
     return unsafe_wrap(Array, Ptr{type}(pointer(memory, offset + 1)), Tuple(reverse(shape)))
 end
+
+"""
+    owned(arrays, memory) -> Dict
+
+The arrays by name, as a backend may keep and change them: those in the shared `memory` are copied.
+"""
+function owned(arrays::Arrays, memory)
+    kept(array) = is_within(array, memory) ? copy(array) : array
+    return Dict{String,Array{Float32}}(name => kept(array) for (name, array) in arrays)
+end
+
+is_within(array::Array, ::Nothing) = false
+is_within(array::Array, memory::Vector{UInt8}) =
+    UInt(pointer(array)) - UInt(pointer(memory)) < length(memory)  # never negative: it wraps

@@ -57,6 +57,48 @@ end
     @test code(gru("cudnn"), Dict("gru" => "classic")) == "unsupported"
 end
 
+"ResNet-50, with changes: `\"layer2.0\" => Header(\"stride\" => 1)`."
+function resnet50(changes...; more...)
+    layers = [
+        layer("conv1", "conv"; filters = 64, kernel = 7, stride = 2, padding = "same",
+              bias = false),
+        layer("bn1", "batch_norm"; epsilon = 1e-5), relu("relu1"),
+        layer("pool1", "max_pool"; size = 3, stride = 2, padding = 1)]
+    for (stage, blocks) in enumerate((3, 4, 6, 3)), block in 0:blocks - 1
+        stride = stage > 1 && block == 0 ? 2 : 1
+        push!(layers, layer("layer$stage.$block", "bottleneck"; width = 8, stride = stride,
+                            projection = block == 0))
+    end
+    push!(layers, layer("pool", "global_average_pool"))
+    for (name, change) in changes, i in eachindex(layers)
+        layers[i]["name"] == name && (layers[i] = merge(layers[i], change))
+    end
+    task = Header("name" => "resnet50", "layers" => Any[layers...],
+                  "input" => input("pixels", "float32"))
+    return merge(task, Header(string(k) => v for (k, v) in more))
+end
+
+@testset "a ResNet-50 has its strides, its epsilon and no training" begin
+    @test check_network(resnet50(), Dict(), 1) === nothing
+    @test check_network(resnet50("conv1" => Header("filters" => 3)), Dict(), 1) === nothing
+    @test check_network(resnet50(loss = nothing, optimiser = nothing), Dict(), 1) === nothing
+    for change in (
+        "conv1" => Header("kernel" => 3), "conv1" => Header("bias" => true),
+        "bn1" => Header("epsilon" => 1e-3), "bn1" => Header("momentum" => 0.1),
+        "pool1" => Header("padding" => 0), "layer1.0" => Header("stride" => 2),
+        "layer2.0" => Header("stride" => 1), "layer2.1" => Header("projection" => true),
+        "layer3.0" => Header("projection" => false), "layer4.2" => Header("kind" => "block"),
+    )
+        @test code(resnet50(change)) == "unsupported"
+    end
+    @test code(resnet50(input = input("pixels", "uint8"))) == "unsupported"
+    @test code(resnet50(loss = "softmax_cross_entropy")) == "unsupported"
+    @test code(resnet50(optimiser = sgd())) == "unsupported"
+    without = resnet50()
+    without["layers"][5] = layer("layer1.0", "bottleneck"; stride = 1, projection = true)
+    @test code(without) == "bad_header"
+end
+
 @testset "one that lacks something is a bad header" begin
     @test code(network("mlp", [layer("fc1", "dense"), relu("relu1"), dense("fc2")])) == "bad_header"
     @test code(network("mlp", [5])) == "bad_header"

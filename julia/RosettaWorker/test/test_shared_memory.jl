@@ -1,4 +1,4 @@
-using RosettaWorker: attach, decode, lookup
+using RosettaWorker: attach, decode, lookup, owned
 
 "A file of shared memory: the numbers 0 to 31 as float32."
 function write_memory(folder)
@@ -27,6 +27,18 @@ mktempdir() do folder
         @test lookup(arrays, "labels") == Int32[0, 0]
         open(file -> (seek(file, 64); write(file, 99f0)), path, "r+")
         @test inputs[1, 1] == 99
+    end
+
+    @testset "what a backend keeps is copied" begin
+        _, arrays = decode(elsewhere(), nothing, memory)
+        push!(arrays, "frame" => Float32[1, 2])
+        kept = owned(arrays[[1, 3]], memory)
+        @test kept["inputs"] == first(arrays)[2]
+        @test kept["inputs"] !== first(arrays)[2] && kept["frame"] === last(arrays)[2]
+        held = copy(kept["inputs"])
+        open(file -> (seek(file, 64); write(file, 98f0)), path, "r+")
+        @test kept["inputs"] == held
+        @test owned(arrays[3:3], nothing)["frame"] === last(arrays)[2]
     end
 
     @testset "what doesn't lie there is refused" begin

@@ -13,6 +13,9 @@ include("layers/dense.jl")
 include("layers/windows.jl")
 include("layers/convolution.jl")
 include("layers/pooling.jl")
+include("layers/strided_convolution.jl")
+include("layers/batch_norm.jl")
+include("layers/bottleneck.jl")
 include("layers/embedding.jl")
 include("layers/activations.jl")
 include("layers/recurrent.jl")
@@ -34,7 +37,7 @@ function start(device::String, threads::Int)
     return Dict{String,Any}(
         "framework" => Dict("name" => "Julia", "version" => string(VERSION)),
         "versions" => Dict("julia" => string(VERSION), "llvm" => string(Base.libllvm_version)),
-        "tasks" => ["mlp", "cnn", "gru"],
+        "tasks" => ["mlp", "cnn", "gru", "resnet50"],
         "forms" => Dict("adam" => "torch", "momentum" => "outside", "gru" => "cudnn"),
         "disclosures" => disclosures(),
     )

@@ -1,14 +1,25 @@
 # A task's whole network: layers, loss and optimiser, and what the runtime asks of them.
 
+# Two kinds have a layer that is trained, and a more general one that goes forward only.
+
+convolution(spec, shape, source) =
+    (get(spec, "bias", true) ? Convolution : StridedConvolution)(spec, shape, source)
+
+max_pool(spec, shape, source) =
+    (get(spec, "padding", 0) == 0 ? MaxPool : PaddedMaxPool)(spec, shape, source)
+
 "The layers of a task file, by their kind."
 const KINDS = Dict{String,Any}(
-    "conv" => Convolution,
+    "batch_norm" => BatchNorm,
+    "bottleneck" => Bottleneck,
+    "conv" => convolution,
     "dense" => Dense,
     "dropout" => Dropout,
     "embedding" => Embedding,
     "flatten" => Flatten,
+    "global_average_pool" => GlobalAveragePool,
     "gru" => Gru,
-    "max_pool" => MaxPool,
+    "max_pool" => max_pool,
     "relu" => Relu,
 )
 
@@ -18,15 +29,18 @@ const KINDS = Dict{String,Any}(
 The network of `setup.task`, computed in the float type `T`, with `parameters` as its initial values
 (by canonical name, axes reversed; `T = Float32` computes on these arrays themselves). Without
 `setup.dropout` the dropout layers are left out. `ArgumentError` for a layer or an optimiser that is
-unknown, and for parameters that don't fit.
+unknown, and for parameters that don't fit. A task without an optimiser goes forward only.
 """
 struct Network{T}
     layers::Vector{Layer{T}}
     parameters::Vector{Parameter{T}}
-    optimiser::Optimiser{T}
+    optimiser::Union{Optimiser{T},Nothing}
     dlogits::Buffer{T,2}
-    slice::Int
+    slice::Int  # samples that `predict` takes at a time
 end
+
+"Images that go forward together at least."
+const FEW_IMAGES = 4
 
 function Network{T}(setup, parameters) where {T}
     layers = make_layers(T, setup, parameters)
@@ -34,7 +48,13 @@ function Network{T}(setup, parameters) where {T}
     unused = setdiff(keys(parameters), [p.name for p in ours])
     isempty(unused) ||
         throw(ArgumentError("no layer has the parameters $(join(sort!(collect(unused)), ", "))"))
-    optimiser = Optimiser{T}(setup.task["optimiser"], ours)
+    described = get(setup.task, "optimiser", nothing)
+    if described === nothing
+        # As many images as workers, or a few more: those of a ResNet-50 take 45 MB each.
+        slice = WORKERS[] * cld(FEW_IMAGES, WORKERS[])
+        return Network{T}(layers, ours, nothing, Buffer{T,2}(), slice)
+    end
+    optimiser = Optimiser{T}(described, ours)
     return Network{T}(layers, ours, optimiser, Buffer{T,2}(), setup.batch_size)
 end
 
@@ -103,8 +123,8 @@ end
 """
     predict(network, inputs) -> Matrix{Float32}
 
-The logits, class × sample, with dropout off. One training batch at a time, so that the arrays
-between the layers needn't be larger than in training.
+The logits, class × sample, with dropout off; the features of a network that goes forward only. One
+training batch at a time, so that the arrays between the layers needn't be larger than in training.
 """
 function predict(network::Network, inputs)
     last_axis = ndims(inputs)

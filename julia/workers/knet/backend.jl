@@ -22,7 +22,7 @@ function start(device, threads)
             "Knet" => version_of(Knet),
             "AutoGrad" => version_of(AutoGrad),
         ),
-        "tasks" => ["mlp", "cnn", "gru"],
+        "tasks" => ["mlp", "cnn", "gru", "resnet50"],
         "forms" => Dict("adam" => "torch", "momentum" => "inside", "gru" => "cudnn"),
         "disclosures" => Dict(
             "precision" => "float32",
@@ -218,20 +218,13 @@ end
 
 gru(p, rate) = Chain(Embedding(p, "embedding"), Gru(p, "gru"), Dense(p, "fc"))
 
-const NETWORKS = Dict("mlp" => mlp, "cnn" => cnn, "gru" => gru)
+include("resnet50.jl")
 
-"Knet's optimiser as the task describes it. Each `Param` has one of its own, with its state."
-function optimiser(described)
-    number(key) = Float64(described[key])
-    described["kind"] == "sgd" &&
-        return Momentum(lr = number("learning_rate"), gamma = number("momentum"))
-    return Adam(lr = number("learning_rate"), beta1 = number("beta1"), beta2 = number("beta2"),
-                eps = number("epsilon"))
-end
+const NETWORKS = Dict("mlp" => mlp, "cnn" => cnn, "gru" => gru, "resnet50" => resnet50)
 
 # --- what the runtime calls -----------------------------------------------------------------------
 
-"A chain in training."
+"A chain in training, or one that goes forward only."
 struct Network
     chain
     params
@@ -248,8 +241,8 @@ function build(setup, parameters)
     rates = Dict(l["name"] => l["rate"] for l in setup.task["layers"] if l["kind"] == "dropout")
     rate(name) = setup.dropout ? Float64(rates[name]) : 0.0
     chain = NETWORKS[setup.task["name"]](parameters, rate)
-    for p in params(chain)
-        p.opt = optimiser(setup.task["optimiser"])
+    if haskey(setup.task, "optimiser")
+        foreach(p -> p.opt = make_optimiser(setup.task["optimiser"]), params(chain))
     end
     return Network(chain, params(chain), Float32(get(setup.task["input"], "scale", 1)))
 end
@@ -257,6 +250,7 @@ end
 to_device(net, inputs, labels) = (prepare(net, inputs), labels .+ 1)
 
 prepare(net, pixels::AbstractArray{UInt8}) = convert(Knet.atype(), net.scale .* pixels)
+prepare(net, pixels::AbstractArray{Float32}) = convert(Knet.atype(), pixels)
 prepare(net, tokens::AbstractMatrix{Int32}) = permutedims(tokens) .+ 1
 
 "One step on a batch of `to_device`; returns the loss before the update."
@@ -275,11 +269,20 @@ function set_learning_rate!(net, rate)
     end
 end
 
-"Logits, classes×N. Outside `@diff` nothing is dropped."
+"Logits, classes×N, or features×N. Outside `@diff` nothing is dropped."
 predict(net, inputs) = Array(net.chain(prepare(net, inputs)))
 
 "Canonical name => `Array{Float32}` with reversed axes."
 parameters(net) = Dict{String,Array{Float32}}(Iterators.flatten(map(canonical, net.chain.layers)))
+
+"Knet's optimiser as the task describes it. Each `Param` has one of its own, with its state."
+function make_optimiser(described)
+    number(key) = Float64(described[key])
+    described["kind"] == "sgd" &&
+        return Momentum(lr = number("learning_rate"), gamma = number("momentum"))
+    return Adam(lr = number("learning_rate"), beta1 = number("beta1"), beta2 = number("beta2"),
+                eps = number("epsilon"))
+end
 
 "The version that a package's Project.toml gives: Julia tells it since 1.9 only."
 function version_of(package)

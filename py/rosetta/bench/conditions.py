@@ -24,13 +24,24 @@ def processors(threads: int, device: str) -> list[int]:
     return machine.processors_for(threads) if device == "cpu" else []
 
 
+def warnings(threads: int) -> list[str]:
+    """One sentence where there are more threads than processors for them; else none."""
+    there = machine.usable_cpus()
+    if threads <= there:
+        return []
+    processors = f"{there} processor{'s' * (there != 1)}"
+    return [f"{threads} threads on {processors}: they wait for each other; at most {there} help"]
+
+
 def variables(threads: int) -> dict[str, str]:
     """Environment variables that are set alike for every worker process."""
-    return {
-        **{name: str(threads) for name in _THREAD_VARIABLES},
-        # A thread that waits must not compute: all workers are alive while one is timed, and
-        # OpenMP's default of spinning at a barrier slows down whoever shares the cores.
-        "OMP_WAIT_POLICY": "PASSIVE",
-        "PYTHONUNBUFFERED": "1",
-        "PYTHONHASHSEED": "0",
-    }
+    return {**thread_variables(threads), "PYTHONUNBUFFERED": "1", "PYTHONHASHSEED": "0"}
+
+
+def thread_variables(threads: int) -> dict[str, str]:
+    """Those of them that thread pools read; workers tell what they find of them (SPEC section 9).
+
+    A thread that waits must not compute: all workers are alive while one is timed, and OpenMP's
+    default of spinning at a barrier slows down whoever shares the cores.
+    """
+    return {**{name: str(threads) for name in _THREAD_VARIABLES}, "OMP_WAIT_POLICY": "PASSIVE"}

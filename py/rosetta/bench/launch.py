@@ -34,7 +34,7 @@ def launch(session: Session, worker: Worker, *, name: str, scratch: Path, log: P
     command = worker.command(interpreter, file)
     session.process = Process(
         command,
-        variables(session.threads),
+        variables(session.threads, worker),
         log,
         working_folder,
         conditions.processors(session.threads, session.device),
@@ -42,9 +42,15 @@ def launch(session: Session, worker: Worker, *, name: str, scratch: Path, log: P
     return file
 
 
-def variables(threads: int) -> dict[str, str]:
-    """The environment of a worker's process: the user's, and the conditions of a bench."""
-    return environments.clean_environment({**_libzmq_variable(), **conditions.variables(threads)})
+def variables(threads: int, worker: Worker | None = None) -> dict[str, str]:
+    """The environment of a worker's process: the user's, the worker's, a bench's conditions.
+
+    None for a process that isn't one of the workers'.
+    """
+    declared = environments.variables(worker) if worker else {}
+    return environments.clean_environment(
+        {**_libzmq_variable(), **declared, **conditions.variables(threads)}
+    )
 
 
 def _libzmq_variable() -> dict[str, str]:

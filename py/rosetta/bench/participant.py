@@ -8,14 +8,16 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from statistics import median_low
 
+from rosetta.bench.equality import ECHOED, differences
 from rosetta.bench.plan import TaskPlan
 from rosetta.coordinator import Session, WorkerFailureError
 from rosetta.proof import Verdict
-from rosetta.protocol.messages import Ready, Result
+from rosetta.protocol.messages import Hello, Ready, Result
 from rosetta.results import Evaluation, Phase, Row, Step, median_and_mad, quantile
-from rosetta.results.records import Proof, RowStatus
+from rosetta.results.drift import Seen
+from rosetta.results.records import Proof, ProofMeasurement, RowStatus
 from rosetta.tasks.forms import unusual
-from rosetta.tasks.operations import training_operations
+from rosetta.tasks.operations import step_operations
 from rosetta.workers import Worker
 
 
@@ -30,6 +32,7 @@ class Participant:
     reason: str | None = None
     proof: Proof = "unproved"
     proof_detail: str | None = None
+    proof_measurements: list[ProofMeasurement] = field(default_factory=list)
     training: bool = False
     """A process of its own is in training."""
     repeats: int = 0
@@ -51,9 +54,16 @@ class Participant:
     """Processor time of the turns whose steps are all timed, …"""
     cpu_steps: int = 0
     """… and how many steps they had."""
+    seen: dict[tuple[int, int], Seen] = field(default_factory=dict)
+    """What was seen of the timed turns, by repeat and block."""
+    differences: dict[str, None] = field(default_factory=dict)
+    """Sentences about conditions that aren't those that were set, each once."""
     evaluations: list[Evaluation] = field(default_factory=list)
     """Of the last repeat."""
     peak_memory_bytes: int = 0
+    peak_device_memory_bytes: int = 0
+    device_looked_at_s: float = -math.inf
+    """When its memory on the device was last looked at, by the monotonic clock."""
 
     @property
     def name(self) -> str:
@@ -64,6 +74,11 @@ class Participant:
     def running(self) -> bool:
         """It takes part: it was started, and has neither failed nor finished."""
         return self.training and self.session is not None and self.status is None
+
+    def check_conditions(self) -> None:
+        """Keep what isn't as it was set; looking through its threads takes a millisecond."""
+        if self.session:
+            self.differences |= dict.fromkeys(differences(self.session, self.ready))
 
     def begins(self) -> None:
         """A training in a fresh process begins."""
@@ -92,6 +107,14 @@ class Participant:
         if verdict.unproved:
             self.proof_detail = verdict.unproved
             return
+        self.proof_measurements = [
+            ProofMeasurement(
+                quantity=one.quantity,
+                deviation=one.deviation if math.isfinite(one.deviation) else None,
+                tolerance=one.tolerance,
+            )
+            for one in verdict.measurements
+        ]
         failure = verdict.first_failure
         self.proof = "different" if failure else "same"
         self.proof_detail = str(failure) if failure else None
@@ -129,8 +152,10 @@ class Participant:
             reason=self.reason,
             proof=self.proof,
             proof_detail=self.proof_detail,
+            proof_measurements=self.proof_measurements,
             harness=self.worker.harness,
             tuned=self.worker.tuned,
+            forward_only=not plan.task.trains,
             steps=self.steps,
             timed_steps=len(self.step_ns),
             repeats=max(1, self.repeats),
@@ -150,13 +175,14 @@ class Participant:
             evaluations=self.evaluations,
             final_loss=self.final_loss,
             peak_memory_bytes=self.peak_memory_bytes or None,
+            peak_device_memory_bytes=self.peak_device_memory_bytes or None,
             framework=hello.framework if hello else None,
             framework_version=hello.framework_version if hello else None,
             language=hello.language if hello else self.worker.language,
             language_version=hello.language_version if hello else None,
             forms=hello.forms if hello else {},
             unusual_forms=unusual(plan.task, hello.forms) if hello else [],
-            disclosures=hello.disclosures if hello else {},
+            disclosures=_what_computes(hello) if hello else {},
         )
 
     def _peak_share(self, plan: TaskPlan, work_ns: int | None, peak: float | None) -> float | None:
@@ -164,10 +190,15 @@ class Participant:
         hello = self.session.hello if self.session else None
         if not (work_ns and peak and hello) or hello.device != "cpu" or self.worker.harness:
             return None
-        operations = plan.task.training.batch_size * training_operations(plan.task)
+        operations = plan.task.training.batch_size * step_operations(plan.task)
         share = operations / (work_ns / 1e9) / peak
         # More than all of it: something else took the processors while the peak was measured.
         return share if share <= 1 else None
+
+
+def _what_computes(hello: Hello) -> dict[str, str]:
+    """What it discloses, without the echo of the conditions, which `run.json` has."""
+    return {name: text for name, text in hello.disclosures.items() if name not in ECHOED}
 
 
 def step_record(

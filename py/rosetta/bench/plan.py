@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rosetta.bench.resume import Earlier
 from rosetta.bench.schedule import Schedule
@@ -37,6 +40,10 @@ class TaskPlan:
     """Steps of one turn."""
     test_samples: int
     """Test samples that accuracy is computed from."""
+    warmup: int = DEFAULT_WARMUP
+    """Steps after the first that aren't timed."""
+    weights: Mapping[str, NDArray[np.float32]] | None = None
+    """The user's own, instead of seeded ones."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,6 @@ class Plan:
     seed: int
     threads: int
     device: str
-    warmup: int = DEFAULT_WARMUP
     schedule: Schedule = "interleaved"
     repeats: int = 1
     """How often everybody is trained, in fresh processes."""
@@ -70,6 +76,8 @@ class Plan:
     """Prove each worker before it is timed."""
     allow_unproved: bool = False
     """Time a worker although it isn't the same network; its row is marked."""
+    features: Path | None = None
+    """Where the features of forward-only tasks are written, if anywhere."""
     earlier: Earlier | None = None
     """The attempts that this one goes on with."""
     warnings: Sequence[str] = ()
@@ -78,6 +86,15 @@ class Plan:
     """What is said beside its tables."""
     options: dict[str, Any] = field(default_factory=dict)
     command: Sequence[str] = ()
+
+    def image_names(self) -> list[str]:
+        """Files of the images that features are computed of, in the order of their rows."""
+        forward_only = [planned for planned in self.tasks if not planned.task.trains]
+        dataset = forward_only[0].dataset
+        digests = dataset.source.sha256
+        if len(digests) == len(dataset.train):
+            return list(digests)
+        return [f"{dataset.label} {number}" for number in range(len(dataset.train))]
 
 
 def plan_task(
@@ -88,15 +105,22 @@ def plan_task(
     steps: int | None,
     epochs: int | None,
     quick: bool,
-    warmup: int,
+    warmup: int | None,
     block: int | None,
     test_samples: int | None,
+    weights: Mapping[str, NDArray[np.float32]] | None = None,
 ) -> TaskPlan:
     """Decide how long to train: `steps` timed steps, or `epochs`, or what the task file says.
 
     A block has ten steps, or fewer where that would make fewer than ten blocks: intervals are
-    computed from whole blocks. Raises `UserError` where the plan doesn't fit the data at hand.
+    computed from whole blocks. A forward-only task learns nothing: it has no epochs, and does its
+    bench steps. Raises `UserError` where the plan doesn't fit the data at hand.
     """
+    if epochs and not task.trains:
+        raise UserError(f"{task.name} goes forward only and has no epochs: give --steps")
+    if warmup is None:
+        warmup = DEFAULT_WARMUP if task.bench.warmup is None else task.bench.warmup
+    quick = quick or not task.trains
     order = Order(len(dataset.train), task.training.batch_size, seed)
     counted = steps if steps is not None else task.bench.steps if quick and not epochs else None
     if counted is not None:
@@ -119,4 +143,6 @@ def plan_task(
         epochs=whole,
         block=block or max(1, min(LONGEST_BLOCK, timed // ENOUGH_BLOCKS)),
         test_samples=min(wanted, len(dataset.test)),
+        warmup=warmup,
+        weights=weights,
     )

@@ -35,7 +35,9 @@ class Reporter(Protocol):
     def note(self, sentence: str) -> None:
         """Something that the user should know."""
 
-    def begin(self, task: str, data: str, workers: list[str], steps: int) -> None:
+    def begin(
+        self, task: str, data: str, workers: list[str], steps: int, *, trains: bool = True
+    ) -> None:
         """A task begins, with `steps` steps for each of `workers`."""
 
     def state(self, worker: str, words: str) -> None:
@@ -68,12 +70,16 @@ class LiveReporter:
         self._drawn = 0.0
         self._bars: Progress | None = None
         self._ids: dict[str, TaskID] = {}
+        self._trains = True
 
     def note(self, sentence: str) -> None:
         self._console.print(Text(one_line(sentence)))
 
-    def begin(self, task: str, data: str, workers: list[str], steps: int) -> None:
+    def begin(
+        self, task: str, data: str, workers: list[str], steps: int, *, trains: bool = True
+    ) -> None:
         self._console.print(Text.assemble((task, "bold"), f" on {one_line(data)}"))
+        self._trains = trains
         self._bars = Progress(
             TextColumn("{task.description:<14}", markup=False),
             BarColumn(),
@@ -96,7 +102,7 @@ class LiveReporter:
 
     def step(self, worker: str, step: Step, samples_per_s: float) -> None:
         if self._bars and worker in self._ids:
-            words = f"loss {_loss(step)}  {samples_per_s:,.0f} samples/s"
+            words = f"{_loss(step, self._trains, '  ')}{samples_per_s:,.0f} samples/s"
             self._bars.update(self._ids[worker], advance=1, words=words)
             self._draw_after(LONG_TURN)
 
@@ -124,14 +130,18 @@ class PlainReporter:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._steps = 0
+        self._trains = True
         self._started: dict[str, tuple[float, int]] = {}
         self._said: dict[str, float] = {}
 
     def note(self, sentence: str) -> None:
         self._line(sentence)
 
-    def begin(self, task: str, data: str, workers: list[str], steps: int) -> None:
+    def begin(
+        self, task: str, data: str, workers: list[str], steps: int, *, trains: bool = True
+    ) -> None:
         self.note(f"{task} on {data}: {', '.join(workers)}, {steps} steps each")
+        self._trains = trains
         self._steps = steps
         self._started = {}
         self._said = {}
@@ -149,7 +159,7 @@ class PlainReporter:
         done = step.step - first
         left = (now - since) / done * (self._steps - step.step - 1) if done else 0.0
         self._line(
-            f"{worker}: step {step.step + 1}/{self._steps}, loss {_loss(step)}, "
+            f"{worker}: step {step.step + 1}/{self._steps}, {_loss(step, self._trains, ', ')}"
             f"{samples_per_s:,.0f} samples/s, {left:.0f} s left",
             indent=2,
         )
@@ -167,5 +177,8 @@ class PlainReporter:
         self._console.print(Text(" " * indent + one_line(sentence)), soft_wrap=True)
 
 
-def _loss(step: Step) -> str:
-    return "not finite" if step.loss is None else f"{step.loss:.4f}"
+def _loss(step: Step, trains: bool, then: str) -> str:
+    """Nothing where a task goes forward only."""
+    if not trains:
+        return ""
+    return ("loss not finite" if step.loss is None else f"loss {step.loss:.4f}") + then

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rosetta import environments
-from rosetta.bench import record
+from rosetta.bench import observing, record
 from rosetta.bench.context import Context
+from rosetta.bench.features import FeatureFile
 from rosetta.bench.interrupts import orderly
 from rosetta.bench.peak import matrix_peak
 from rosetta.bench.plan import Plan, TaskPlan
@@ -20,6 +21,7 @@ from rosetta.coordinator import Router, SharedMemory
 from rosetta.environments import EnvironmentUnavailable
 from rosetta.errors import UserError
 from rosetta.report import markdown
+from rosetta.report.html import write_or_say
 from rosetta.results import Row, RunDirectory, Summary
 from rosetta.scratch import ScratchFolder
 
@@ -39,7 +41,14 @@ def run(plan: Plan, reporter: Reporter) -> Summary:
         ):
             if plan.earlier:
                 plan.earlier.check_still_the_last()
-            return _Run(Context(plan, router, directory, reporter, scratch, shared)).run()
+            context = Context(plan, router, directory, reporter, scratch, shared)
+            if plan.features:
+                context.features = FeatureFile(plan.features, plan.image_names())
+            try:
+                return _Run(context).run()
+            finally:
+                if context.features:
+                    context.features.write()
     finally:
         router.close()
         if shared:
@@ -133,6 +142,7 @@ class _Run:
             rows = with_ratios(task_run.rows(), participants, plan.baseline, paired=paired)
             self._rows += rows
             self._notes += why_no_ratios(rows, self._plan.baseline)
+            self._notes += observing.notes(task.task.name, participants)
             with contextlib.suppress(UserError):  # the summary's own write tells
                 self._context.directory.write_run(self._record)
 
@@ -149,5 +159,7 @@ class _Run:
             resumed=self._resumed,
             rows=self._rows,
         )
-        self._context.directory.write_summary(summary, markdown(summary))
+        self._context.directory.write_summary(summary, markdown(summary, self._record))
+        if state != "running":
+            write_or_say(self._context.directory.path, self._context.reporter.note)
         return summary

@@ -13,7 +13,7 @@ import msgspec
 from rosetta import tasks
 from rosetta.bench.interrupts import orderly
 from rosetta.bench.launch import launch
-from rosetta.coordinator import Router, Session, prepare_batch, prepare_setup
+from rosetta.coordinator import Router, Session, prepare_batch, prepare_predict, prepare_setup
 from rosetta.datasets import Split
 from rosetta.protocol import VERSION, Arrays, encode
 from rosetta.protocol.frames import Frames
@@ -31,7 +31,8 @@ READ_AFTER = (1, 4)
 def make_tape(path: Path, task: Task, train: Split, *, steps: int, seed: int, threads: int) -> None:
     """Write WELCOME, SETUP, `steps` BATCHes, END and BYE to `path`.
 
-    The parameters and the order of the batches are those of a run with the same seed.
+    A task that goes forward only has PREDICTs instead of BATCHes. The parameters and the order of
+    the batches are those of a run with the same seed.
     """
     numbers = itertools.count()
     parameters = tasks.initial_parameters(task, seed)
@@ -45,7 +46,10 @@ def make_tape(path: Path, task: Task, train: Split, *, steps: int, seed: int, th
         tape.write(FROM_COORDINATOR, setup.frames)
         for step in range(steps):
             rows = order.rows(step)
-            batch = prepare_batch(next(numbers), step, train.inputs[rows], train.labels[rows])
+            if task.trains:
+                batch = prepare_batch(next(numbers), step, train.inputs[rows], train.labels[rows])
+            else:
+                batch = prepare_predict(next(numbers), train.inputs[rows])
             tape.write(FROM_COORDINATOR, batch.frames)
         tape.write(FROM_COORDINATOR, encode(End(id=next(numbers))))
         tape.write(FROM_COORDINATOR, encode(Bye(id=next(numbers))))

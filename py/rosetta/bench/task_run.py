@@ -26,7 +26,13 @@ class TaskRun:
         chosen = [p for p in self.participants if not self._skip(p)]
         name, label = self._task.task.name, self._task.dataset.label
         reporter, repeats = self._context.reporter, self._plan.repeats
-        reporter.begin(name, label, [p.name for p in chosen], self._task.steps)
+        reporter.begin(
+            name,
+            label,
+            [p.name for p in chosen],
+            self._task.steps,
+            trains=self._task.task.trains,
+        )
         try:
             self._prove(chosen)
             for repeat in range(1, repeats + 1):

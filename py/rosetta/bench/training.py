@@ -8,14 +8,18 @@ from __future__ import annotations
 import dataclasses
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rosetta import tasks
-from rosetta.bench import schedule
+from rosetta.bench import conditions, observing, schedule
 from rosetta.bench.context import Context
 from rosetta.bench.evaluation import Evaluator
+from rosetta.bench.features import as_step
 from rosetta.bench.launch import launch
 from rosetta.bench.participant import Participant, step_record
 from rosetta.bench.plan import TaskPlan
@@ -25,6 +29,7 @@ from rosetta.coordinator import (
     Session,
     WorkerFailureError,
     prepare_batch,
+    prepare_predict,
 )
 from rosetta.protocol.messages import Result
 from rosetta.results import Evaluation
@@ -46,6 +51,7 @@ class Training:
         self._task = task
         self._participants = participants
         self._repeat = repeat
+        self._processors = conditions.processors(self._plan.threads, self._plan.device)
         self._connection_files: list[Path] = []
 
     def run(self) -> None:
@@ -93,16 +99,25 @@ class Training:
                 _session(participant).await_hello(since)
 
     def _set_up(self) -> None:
-        for participant in self._running():
-            self._context.reporter.state(participant.name, "building the network")
-            with recording_failure(participant):
-                session = _session(participant)
-                assert session.hello is not None  # it was greeted
-                task = in_form(self._task.task, session.hello.forms)
-                parameters = tasks.initial_parameters(task, self._plan.seed)
-                participant.ready = session.setup(
-                    task, parameters, seed=self._plan.seed, dropout=True
-                )
+        """The parameters are copied to where workers can read them once, whatever their number."""
+        with Lease(self._context.shared) as lease:
+            shared: dict[str, Mapping[str, NDArray[np.float32]]] = {}
+            for participant in self._running():
+                self._context.reporter.state(participant.name, "building the network")
+                with recording_failure(participant):
+                    session = _session(participant)
+                    assert session.hello is not None  # it was greeted
+                    task = in_form(self._task.task, session.hello.forms)
+                    digest = task.digest()
+                    if digest not in shared:
+                        values = self._task.weights or tasks.initial_parameters(
+                            task, self._plan.seed
+                        )
+                        shared[digest] = {n: lease.share(v) for n, v in values.items()}
+                    participant.ready = session.setup(
+                        task, shared[digest], seed=self._plan.seed, dropout=True
+                    )
+                    participant.check_conditions()
 
     # --- training ---------------------------------------------------------------------------------
 
@@ -116,9 +131,10 @@ class Training:
         )
         epoch = task.order.steps_per_epoch if task.epochs else None
         with Lease(self._context.shared) as lasting:
-            evaluator.share(lasting)
+            if task.task.trains:
+                evaluator.share(lasting)
             for block in schedule.blocks(
-                task.steps, warmup=plan.warmup, size=task.block, epoch=epoch
+                task.steps, warmup=task.warmup, size=task.block, epoch=epoch
             ):
                 with Lease(self._context.shared) as lease:
                     self._train_block(block, lease, evaluator)
@@ -131,26 +147,31 @@ class Training:
         ):
             with recording_failure(participant):
                 self._take_turn(participant, block, batches)
-                if block.evaluate:
+                if block.evaluate and self._task.task.trains:
                     self._evaluate(participant, evaluator, block)
+                elif block.evaluate and self._context.features:
+                    self._extract(participant)
 
     def _batch(self, step: int, lease: Lease) -> PreparedMessage:
         router, shared = self._context.router, self._context.shared
         router.pump(0)  # a signal counts here too
         rows, train = self._task.order.rows(step), self._task.dataset.train
-        inputs, labels = lease.gather(train.inputs, rows), lease.gather(train.labels, rows)
+        inputs = lease.gather(train.inputs, rows)
+        if not self._task.task.trains:
+            return prepare_predict(router.next_id(), inputs, shared=shared)
+        labels = lease.gather(train.labels, rows)
         return prepare_batch(router.next_id(), step, inputs, labels, shared=shared)
 
     def _take_turn(
         self, participant: Participant, block: schedule.Block, batches: list[PreparedMessage]
     ) -> None:
-        task, earlier = self._task.task, self._plan.earlier
+        plan, task, earlier = self._task, self._task.task, self._plan.earlier
         session = _session(participant)
         attempt = earlier.attempt if earlier else 1
 
         def on_result(result: Result) -> None:
             # The worker computes its next step meanwhile: only what must not be lost is done here.
-            phase = schedule.phase(result.step, self._plan.warmup)
+            phase = schedule.phase(result.step, plan.warmup)
             step = step_record(
                 task.name,
                 participant.name,
@@ -166,14 +187,15 @@ class Training:
             speed = task.training.batch_size * 1e9 / work_ns
             self._context.reporter.step(participant.name, step, speed)
 
-        before_ns = session.process.cpu_ns() if session.process else 0
-        session.train(batches, on_result)
-        if session.process and schedule.phase(block.start, self._plan.warmup) == "timed":
-            used_ns = session.process.cpu_ns() - before_ns
-            if used_ns >= 0:  # less: something that had computed was gone at the second look
-                participant.cpu_ns += used_ns
-                participant.cpu_steps += len(batches)
-        _sample_memory(participant)
+        timed = schedule.phase(block.start, plan.warmup) == "timed"
+        key = self._repeat, block.number
+        with observing.turn(participant, key, len(batches), self._processors, timed=timed):
+            if task.trains:
+                session.train(batches, on_result)
+            else:
+                answers = session.answer_each(batches, task.outputs)
+                for number, (answer, _) in zip(block.steps, answers, strict=True):
+                    on_result(as_step(number, answer))
         self._context.reporter.rest()
 
     def _evaluate(
@@ -188,13 +210,20 @@ class Training:
         words = f"accuracy {accuracy:.3f} on {samples:,} test samples after step {block.stop}"
         self._context.reporter.state(participant.name, words)
 
+    def _extract(self, participant: Participant) -> None:
+        self._context.reporter.state(participant.name, "features of all images")
+        assert self._context.features is not None
+        images = self._task.dataset.train.inputs
+        self._context.features.extract(_session(participant), self._task.task, images)
+
     # --- after ------------------------------------------------------------------------------------
 
     def _say_bye(self) -> None:
         for participant in self._running():
             with recording_failure(participant):
                 session = _session(participant)
-                _sample_memory(participant)
+                observing.sample_memory(participant, last=True)
+                participant.check_conditions()
                 session.end()
                 session.bye()
                 participant.ends()
@@ -242,16 +271,6 @@ def recording_failure(participant: Participant) -> Iterator[None]:
         participant.failed(failure)
         if participant.session:
             participant.session.close()
-
-
-def _sample_memory(participant: Participant) -> None:
-    """Between turns: looking through all processes takes a millisecond."""
-    process = _session(participant).process
-    if process:
-        process.sample_memory()
-        participant.peak_memory_bytes = max(
-            participant.peak_memory_bytes, process.peak_memory_bytes
-        )
 
 
 def _session(participant: Participant) -> Session:

@@ -18,6 +18,9 @@ from rosetta.cli import (
     harness,
     new,
     prove,
+    report,
+    show,
+    stone,
     sweep,
     table,
     tape,
@@ -29,7 +32,6 @@ from rosetta.errors import UserError, one_line
 app = typer.Typer(
     name="rosetta",
     help="Trains the same network in many frameworks, on the same batches, and times it.",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -43,7 +45,10 @@ app.command("workers")(workers.command)
 app.command("data")(data.command)
 app.add_typer(env.app, name="env")
 app.command("doctor")(doctor.command)
+app.command("show")(show.command)
 app.command("table")(table.command)
+app.command("report")(report.command)
+app.command("stone")(stone.command)
 app.command("harness")(harness.command)
 app.command("compare")(compare.command)
 app.command("sweep", context_settings=sweep.SETTINGS)(sweep.command)
@@ -56,7 +61,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     logging.basicConfig(level=logging.WARNING, format="rosetta: %(message)s")
     try:
-        sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False))
+        sys.exit(app(sys.argv[1:] or ["--help"], prog_name="rosetta", standalone_mode=False))
     except typer.TyperException as error:
         _complain(error.format_message())
         sys.exit(2)

@@ -7,15 +7,14 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.text import Text
 
-from rosetta import report
 from rosetta.bench import interrupts, run
 from rosetta.bench import resume as resuming
 from rosetta.bench.plan import DEFAULT_WARMUP
 from rosetta.bench.progress import reporter
 from rosetta.bench.schedule import Schedule
-from rosetta.cli import bench_options, options
+from rosetta.cli import as_json, bench_options, completion, options
+from rosetta.cli.show import show
 from rosetta.coordinator import Plane
 from rosetta.errors import UserError
 from rosetta.results import Summary
@@ -24,11 +23,18 @@ from rosetta.results import Summary
 def command(
     context: typer.Context,
     task: Annotated[
-        list[str] | None, typer.Option(help="Task; repeat or separate with commas [all that train]")
+        list[str] | None,
+        typer.Option(
+            help="Task; repeat or separate with commas [all that train]",
+            autocompletion=completion.tasks,
+        ),
     ] = None,
     worker: Annotated[
         list[str] | None,
-        typer.Option(help="Worker; repeat or separate with commas [all frameworks]"),
+        typer.Option(
+            help="Worker; repeat or separate with commas; all: every one [the default set]",
+            autocompletion=completion.workers,
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A few minutes: the task's bench steps")
@@ -39,7 +45,9 @@ def command(
     epochs: Annotated[
         int | None, typer.Option(min=1, max=10**6, help="Epochs of each task")
     ] = None,
-    data: Annotated[str, typer.Option(help=options.DATA_HELP)] = "auto",
+    data: Annotated[
+        str, typer.Option(help=options.DATA_HELP, autocompletion=completion.data)
+    ] = "auto",
     data_dir: Annotated[list[str] | None, typer.Option(help=options.DATA_DIR_HELP)] = None,
     download: Annotated[bool, typer.Option(help="Fetch data sets that are missing")] = True,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Samples of a batch")] = None,
@@ -54,8 +62,11 @@ def command(
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
     warmup: Annotated[
-        int, typer.Option(min=0, max=1000, help="Steps after the first that aren't timed")
-    ] = DEFAULT_WARMUP,
+        int | None,
+        typer.Option(
+            min=0, max=1000, help=f"Steps after the first that aren't timed [{DEFAULT_WARMUP}]"
+        ),
+    ] = None,
     schedule: Annotated[
         Schedule, typer.Option(help="Workers take turns, or one follows the other")
     ] = "interleaved",
@@ -79,11 +90,17 @@ def command(
         bool, typer.Option("--allow-unproved", help="Time networks that aren't the same, marked")
     ] = False,
     baseline: Annotated[
-        str | None, typer.Option(help="Worker that the ratios refer to [the first]")
+        str | None,
+        typer.Option(
+            help="Worker that the ratios refer to [the first]", autocompletion=completion.worker
+        ),
     ] = None,
     join: Annotated[
         list[str] | None,
-        typer.Option(help="Workers of this run that you start by hand with `rosetta worker`"),
+        typer.Option(
+            help="Workers of this run that you start by hand with `rosetta worker`",
+            autocompletion=completion.workers,
+        ),
     ] = None,
     bind: Annotated[
         str | None, typer.Option(help="Where to listen: ipc://PATH or tcp://ADDRESS:PORT")
@@ -102,14 +119,29 @@ def command(
     step_deadline: Annotated[
         float, typer.Option(min=0.1, help="Seconds of a step; the first one has ten times that")
     ] = bench_options.DEADLINES.step,
-    resume: Annotated[
-        Path | None, typer.Option(help="Go on with the interrupted run in this directory")
+    images: Annotated[
+        Path | None, typer.Option(help="resnet50: a folder of JPEGs and PNGs [synthetic]")
     ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(help="resnet50: a .safetensors file with torchvision's names [seeded]"),
+    ] = None,
+    features: Annotated[
+        Path | None, typer.Option(help="resnet50: write each worker's features to this .npz file")
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            help="Go on with the interrupted run in this directory", autocompletion=completion.runs
+        ),
+    ] = None,
+    json: as_json.Option = False,
 ) -> int:
     """Train the tasks on the workers, batch by batch in turn, and print what came out.
 
     Without --quick, --steps or --epochs each task is trained for the epochs of its task file, which
-    takes hours on a CPU. --resume goes on with a run as it was begun: it takes no other option.
+    takes hours on a CPU. --resume goes on with a run as it was begun: it takes no other option
+    but --json, which prints summary.json (protocol/schema/results/summary.json).
     """
     earlier = None
     if resume:
@@ -122,27 +154,20 @@ def command(
     the_plan = bench_options.plan(asked, events.note, earlier)
     with interrupts.at_once():
         summary = run(the_plan, events)
-    show(summary, the_plan.out)
+    if json:
+        as_json.write(summary)
+    else:
+        show(summary, the_plan.out)
     return _exit_code(summary)
-
-
-def show(summary: Summary, directory: Path) -> None:
-    """Print the tables and what must be said beside them, on standard output."""
-    console = options.output()
-    for task in dict.fromkeys(row.task for row in summary.rows):
-        console.print(report.table(summary, task, console.width))
-    for sentence in report.notes(summary):
-        console.print(Text(sentence))
-    console.print(Text(f"run directory: {directory}"), soft_wrap=True)
-    if summary.state == "interrupted":
-        console.print(Text(f"to go on: rosetta bench --resume {directory}"), soft_wrap=True)
 
 
 def _only_resume(context: typer.Context) -> None:
     """Raise UserError where another option was given: the run has its own."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     given = [n for n, source in sources.items() if source and source.name == "COMMANDLINE"]
-    others = ", ".join(f"--{name.replace('_', '-')}" for name in given if name != "resume")
+    others = ", ".join(
+        f"--{name.replace('_', '-')}" for name in given if name not in ("resume", "json")
+    )
     if others:
         raise UserError(f"--resume takes the run's own options: leave out {others}")
 

@@ -9,21 +9,28 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from rosetta import doctor, machine, tasks, workers
-from rosetta.bench import Plan
+from rosetta.bench import Plan, conditions
 from rosetta.bench.plan import plan_task
 from rosetta.bench.resume import Earlier
 from rosetta.bench.schedule import Schedule
 from rosetta.cli import options
 from rosetta.coordinator import Deadlines, Plane
+from rosetta.datasets import images
 from rosetta.errors import UserError
 from rosetta.results.directory import new_run_id
+from rosetta.tasks import Task
+from rosetta.tasks.weights import read_weights
 from rosetta.workers import Worker
 
 DEADLINES = Deadlines()
 REFERENCE = "numpy"
 """The worker that comes first by default, so that ratios refer to it: every machine has it."""
+EVERY = "all"
+"""Stands for every framework, also those that aren't in the default set."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +49,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     threads: int | None
     device: str
-    warmup: int
+    warmup: int | None
     schedule: Schedule
     repeats: int
     block: int | None
@@ -58,6 +65,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     out: Path | None
     start_deadline: float
     step_deadline: float
+    images: Path | None = None
+    weights: Path | None = None
+    features: Path | None = None
 
 
 def recorded(earlier: Earlier) -> Options:
@@ -87,12 +97,15 @@ def plan(asked: Options, note: Callable[[str], None], earlier: Earlier | None = 
     chosen = chosen_workers(asked.worker, asked.join)
     source = options.DataOptions(asked.data, asked.data_dir, asked.download, asked.seed)
     planned, notes = [], []
-    for name in _tasks(asked.task, chosen):
-        definition = tasks.load(name).override(
-            batch_size=asked.batch_size, epochs=asked.epochs, learning_rate=asked.learning_rate
-        )
-        dataset, said = source.load(definition, note)
-        notes += said
+    names = _tasks(asked.task, chosen)
+    _check_forward_only(asked, names)
+    for name in names:
+        definition = _definition(asked, name)
+        if asked.images and not definition.trains:
+            dataset = images.load(asked.images, definition.to_wire())
+        else:
+            dataset, said = source.load(definition, note)
+            notes += said
         planned.append(
             plan_task(
                 definition,
@@ -104,9 +117,11 @@ def plan(asked: Options, note: Callable[[str], None], earlier: Earlier | None = 
                 warmup=asked.warmup,
                 block=asked.block,
                 test_samples=asked.test_samples,
+                weights=_weights(asked, definition),
             )
         )
     identity = earlier.run.run if earlier else new_run_id()
+    threads = asked.threads or machine.usable_cpus()
     return Plan(
         tasks=planned,
         workers=chosen,
@@ -115,9 +130,8 @@ def plan(asked: Options, note: Callable[[str], None], earlier: Earlier | None = 
         run=identity,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         seed=asked.seed,
-        threads=asked.threads or machine.usable_cpus(),
+        threads=threads,
         device=asked.device,
-        warmup=asked.warmup,
         schedule=asked.schedule,
         repeats=asked.repeats,
         credit=asked.credit,
@@ -128,12 +142,44 @@ def plan(asked: Options, note: Callable[[str], None], earlier: Earlier | None = 
         deadlines=_deadlines(asked.start_deadline, asked.step_deadline),
         prove=asked.proof,
         allow_unproved=asked.allow_unproved,
+        features=asked.features,
         earlier=earlier,
-        warnings=_load_warnings(),
+        warnings=[*conditions.warnings(threads), *_load_warnings()],
         notes=notes,
         options={name: _printable(getattr(asked, name)) for name in asked.__struct_fields__},
         command=[options.printable(word) for word in sys.argv],
     )
+
+
+def _definition(asked: Options, name: str) -> Task:
+    """The task, with the hyper-parameters that were asked for."""
+    task = tasks.load(name)
+    quick = task.bench.batch_size if asked.quick else None
+    return task.override(
+        batch_size=asked.batch_size or quick,
+        epochs=asked.epochs,
+        learning_rate=asked.learning_rate,
+    )
+
+
+def _weights(asked: Options, task: Task) -> dict[str, NDArray[np.float32]] | None:
+    """The user's own, for a task that goes forward only."""
+    if asked.weights is None or task.trains:
+        return None
+    return read_weights(asked.weights, task)
+
+
+def _check_forward_only(asked: Options, names: list[str]) -> None:
+    """Raise UserError for options that no task has a use for, and where nothing can be written."""
+    if asked.features is not None and not asked.features.absolute().parent.is_dir():
+        folder = asked.features.parent
+        raise UserError(f"--features {asked.features}: no folder {folder}: make it first")
+    if any(not tasks.load(name).trains for name in names):
+        return
+    for option in ("images", "weights", "features"):
+        if getattr(asked, option) is not None:
+            one = next(name for name in tasks.names() if not tasks.load(name).trains)
+            raise UserError(f"--{option} is for tasks that go forward only: add --task {one}")
 
 
 def _printable(value: Any) -> Any:
@@ -149,12 +195,15 @@ def _tasks(asked: list[str] | None, chosen: list[Worker]) -> list[str]:
 
 
 def chosen_workers(asked: list[str] | None, join: list[str] | None) -> list[Worker]:
-    """Those that were named, or all frameworks; and those that somebody starts by hand."""
+    """Those that were named, or all of the default set; and those that somebody starts by hand.
+
+    `all` stands for every framework that there is.
+    """
     names = options.split(asked)
     if asked and not names:
         _nothing("--worker", asked)
-    if not names:
-        names = [name for name, worker in workers.catalogue().items() if not worker.harness]
+    if not names or EVERY in names:
+        names = [name for name in names if name != EVERY] + _frameworks(every=bool(names))
         names.sort(key=lambda name: name != REFERENCE)
     chosen: dict[str, Worker] = {}
     for word in names + options.split(join):
@@ -165,6 +214,12 @@ def chosen_workers(asked: list[str] | None, join: list[str] | None) -> list[Work
                 f"two workers are called {worker.name}: {other.folder} and {worker.folder}"
             )
     return list(chosen.values())
+
+
+def _frameworks(*, every: bool) -> list[str]:
+    """Those of the default set, or `every` one."""
+    found = workers.catalogue().items()
+    return [name for name, one in found if not one.harness and (every or one.default)]
 
 
 def _nothing(option: str, asked: list[str] | None) -> NoReturn:

@@ -10,31 +10,41 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from rosetta.cli import options
+from rosetta.cli import as_json, completion, options
 from rosetta.errors import UserError, one_line
 from rosetta.results.comparison import Compared, compare
 
 
 def command(
-    before: Annotated[Path, typer.Argument(help="Run directory: what is compared with")],
-    after: Annotated[Path, typer.Argument(help="Run directory")],
+    before: Annotated[
+        Path,
+        typer.Argument(help="Run directory: what is compared with", autocompletion=completion.runs),
+    ],
+    after: Annotated[Path, typer.Argument(help="Run directory", autocompletion=completion.runs)],
     fail_if_slower: Annotated[
         str | None,
         typer.Option(help="Exit with 1 where a row is slower by more: 5%, or that can't be told"),
     ] = None,
+    json: as_json.Option = False,
 ) -> int:
     """Compare the speed of two runs, worker by worker, with 95 % intervals.
 
     "No difference" is said where the interval holds 1.00. What differs from process to process is
     in the intervals only if the runs were made with --repeats.
+
+    --json prints a list: of each row its task, worker, ratio (value, interval), verdict.
     """
     share = _share(fail_if_slower) if fail_if_slower is not None else None
     rows = compare(before, after)
-    table = Table("task", "worker", "speed", "95 % interval", "", box=None)
-    for row in rows:
-        cells = (row.task, row.worker, *_figures(row), row.verdict)
-        table.add_row(*(Text(one_line(cell)) for cell in cells))  # plain text is no markup
-    options.output().print(table)
+    if json:
+        as_json.write(
+            [
+                {"task": r.task, "worker": r.worker, "ratio": r.ratio, "verdict": r.verdict}
+                for r in rows
+            ]
+        )
+    else:
+        _show(rows)
     if share is None:
         return 0
     slower = [row for row in rows if row.is_slower_by(share)]
@@ -44,6 +54,14 @@ def command(
     for row in unknown:
         options.say(f"{row.worker} on {row.task} can't be compared: {one_line(row.verdict)}")
     return 1 if slower or unknown else 0
+
+
+def _show(rows: list[Compared]) -> None:
+    table = Table("task", "worker", "speed", "95 % interval", "", box=None)
+    for row in rows:
+        cells = (row.task, row.worker, *_figures(row), row.verdict)
+        table.add_row(*(Text(one_line(cell)) for cell in cells))  # plain text is no markup
+    options.output().print(table)
 
 
 def _figures(row: Compared) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 from rosetta import environments, machine, workers
 from rosetta.bench import conditions, interrupts, launch
 from rosetta.bench.proving import proof_cache
-from rosetta.cli import options
+from rosetta.cli import completion, options
 from rosetta.conformance import Outcome, Report, Subject, conform, listing, names
 from rosetta.conformance.worker_under_test import PLACEHOLDER
 from rosetta.coordinator import Deadlines
@@ -43,6 +43,7 @@ def command(
         typer.Argument(
             metavar="WORKER | -- COMMAND...",
             help="Worker, or the command line of one, with {connection_file} in it or behind it",
+            autocompletion=completion.worker,
         ),
     ] = None,
     full: Annotated[
@@ -95,8 +96,9 @@ def _subject(words: list[str], behind: list[str] | None, threads: int, device: s
 
     Raises `UserError`.
     """
-    variables, processors = launch.variables(threads), conditions.processors(threads, device)
+    processors = conditions.processors(threads, device)
     if behind and behind == words:
+        variables = launch.variables(threads)
         return Subject(_absolute(words), variables, processors=processors, threads=threads)
     if len(words) != 1 or behind:
         raise UserError(
@@ -109,7 +111,7 @@ def _subject(words: list[str], behind: list[str] | None, threads: int, device: s
     argv = worker.command(interpreter, PLACEHOLDER)
     return Subject(
         argv,
-        variables,
+        launch.variables(threads, worker),
         worker.name,
         processors=processors,
         threads=threads,

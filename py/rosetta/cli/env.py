@@ -8,13 +8,15 @@ import typer
 from rich.console import Console
 
 from rosetta import environments, workers
-from rosetta.cli import options
+from rosetta.cli import as_json, completion, options
 from rosetta.environments import EnvironmentUnavailable, NotInstalled
 from rosetta.workers import UvEnvironment, Worker
 
 app = typer.Typer(help="Make, measure, pin and remove the workers' environments.")
 
-Names = Annotated[list[str] | None, typer.Argument(help="Workers [all]")]
+Names = Annotated[
+    list[str] | None, typer.Argument(help="Workers [all]", autocompletion=completion.workers)
+]
 
 
 @app.command()
@@ -50,7 +52,9 @@ def create(
 
 
 @app.command()
-def lock(names: Annotated[list[str], typer.Argument(help="Workers")]) -> int:
+def lock(
+    names: Annotated[list[str], typer.Argument(help="Workers", autocompletion=completion.workers)],
+) -> int:
     """Pin the newest packages that fit a worker's requirements; rewrites its lock."""
     failed = 0
     for worker in _chosen(names):
@@ -63,9 +67,16 @@ def lock(names: Annotated[list[str], typer.Argument(help="Workers")]) -> int:
 
 
 @app.command()
-def size(names: Names = None) -> int:
-    """Print the disk space that each environment takes; a Julia that isn't Rosetta's counts 0."""
-    for worker in _each_environment(names):
+def size(names: Names = None, json: as_json.Option = False) -> int:
+    """Print the disk space that each environment takes; a Julia that isn't Rosetta's counts 0.
+
+    --json prints an object: name of the environment, its bytes.
+    """
+    each = _each_environment(names)
+    if json:
+        as_json.write({worker.environment_name: environments.size(worker) for worker in each})
+        return 0
+    for worker in each:
         print(f"{worker.environment_name:<20} {environments.size(worker) / 2**20:8,.0f} MB")
     return 0
 

@@ -9,16 +9,20 @@ import typer
 from rich.text import Text
 
 from rosetta import doctor, harness, machine
-from rosetta.bench import interrupts
-from rosetta.cli import options
+from rosetta.bench import conditions, interrupts
+from rosetta.cli import as_json, completion, options
 from rosetta.errors import UserError, unknown
-from rosetta.harness.tables import ceiling_table, goals_table, sentences
+from rosetta.harness.tables import ceiling_tables, goals_table, sentences
 from rosetta.results.directory import new_run_id
 
 
 def command(
     worker: Annotated[
-        list[str] | None, typer.Option(help="Worker to compare with a plain script [torch]")
+        list[str] | None,
+        typer.Option(
+            help="Worker to compare with a plain script [torch, tensorflow if installed]",
+            autocompletion=completion.workers,
+        ),
     ] = None,
     task: Annotated[
         list[str] | None, typer.Option(help="Task; repeat or separate with commas [mlp,cnn,gru]")
@@ -40,29 +44,37 @@ def command(
         int, typer.Option(min=0, max=2**31 - 1, help="Of parameters, batches and dropout")
     ] = 1,
     out: Annotated[Path | None, typer.Option(help="Run directory [runs/<time>-<id>]")] = None,
+    json: as_json.Option = False,
 ) -> int:
     """Measure what the harness itself costs, against doing without it, and print the goals.
 
     Everything is a ratio of series that took turns in this one run. It is a benchmark, not a test:
     the exit code is 0 whether the goals are met or not.
+
+    --json prints harness.json (protocol/schema/results/harness.json).
     """
     extent = harness.QUICK if quick else harness.FULL
+    count = threads or machine.usable_cpus()
+    busy = [finding.sentence for finding in doctor.load() if finding.severity != "ok"]
     number = new_run_id()
     choices = harness.Choices(
         out=out or Path("runs") / number,
         run=number,
         extent=extent,
         parts=_known("part", part, harness.PARTS),
-        workers=options.split(worker) or ["torch"],
+        workers=options.split(worker) or harness.with_environment(),
         tasks=_known("task", task, tuple(extent.overhead)),
-        threads=threads or machine.usable_cpus(),
+        threads=count,
         seed=seed,
         ray=ray,
-        notes=[finding.sentence for finding in doctor.load() if finding.severity != "ok"],
+        notes=[*conditions.warnings(count), *busy],
     )
     with interrupts.at_once():
         found = harness.run(choices, options.say)
-    show(found, choices.out)
+    if json:
+        as_json.write(found)
+    else:
+        show(found, choices.out)
     return 0
 
 
@@ -70,7 +82,7 @@ def show(found: harness.Harness, directory: Path) -> None:
     """Print the tables and what must be said beside them, on standard output."""
     console = options.output()
     if found.ceiling:
-        console.print(ceiling_table(found))
+        console.print(*ceiling_tables(found))
     console.print(goals_table(found.goals))
     for sentence in sentences(found):
         console.print(Text(sentence), soft_wrap=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 
@@ -24,7 +25,8 @@ DATA_HELP = (
 )
 DATA_DIR_HELP = "Folder with downloaded data sets; repeat for more [$ROSETTA_DATA]"
 
-_PLAIN_WIDTH = 200
+_PLAIN_WIDTH = 100_000
+"""Nothing is wrapped where nobody's screen is the limit: a row of a table stays a line."""
 
 
 def split(values: Iterable[str] | None) -> list[str]:
@@ -34,16 +36,21 @@ def split(values: Iterable[str] | None) -> list[str]:
 
 
 def output() -> Console:
-    """Standard output; wide enough for a table's row where it isn't a terminal."""
+    """Standard output: wide enough for any table where it isn't a terminal."""
     terminal = sys.stdout is not None and sys.stdout.isatty()
-    return Console() if terminal else Console(width=_PLAIN_WIDTH)
+    return Console(width=None if terminal else _PLAIN_WIDTH, color_system=_colours())
+
+
+def _colours() -> Literal["auto"] | None:
+    """With $NO_COLOR there is no styling at all, not even bold."""
+    return None if os.environ.get("NO_COLOR") else "auto"
 
 
 class ProgressConsole(Console):
     """Standard error; when nobody reads it any more, it falls silent and the run goes on."""
 
     def __init__(self) -> None:
-        super().__init__(stderr=True)
+        super().__init__(stderr=True, color_system=_colours())
 
     def on_broken_pipe(self) -> None:
         self.quiet = True

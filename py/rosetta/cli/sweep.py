@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from rosetta.cli import options
-from rosetta.errors import UserError, one_line
-from rosetta.results import Row, read_summary
+from rosetta.cli import as_json, options
+from rosetta.cli.show import show_sweep
+from rosetta.errors import UserError
+from rosetta.report.html import write_or_say
 from rosetta.results.directory import new_run_id
 
 SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -27,11 +26,14 @@ def command(
     batch_size: Annotated[str | None, typer.Option(help="Batch sizes: 1,8,64,256")] = None,
     threads: Annotated[str | None, typer.Option(help="Numbers of threads: 1,2")] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the runs [runs/<time>]")] = None,
+    json: as_json.Option = False,
 ) -> int:
     """Run `rosetta bench` at every combination, and print the samples/s of each beside each other.
 
     Every other option is passed on to `rosetta bench`. Each combination is a run of its own, in a
     folder of the sweep's; one that ends badly is said, and the others go on.
+
+    --json prints a result file with all the runs (protocol/schema/results/results.json).
     """
     if batch_size is None and threads is None:
         raise UserError("a sweep needs --batch-size or --threads, with several numbers")
@@ -47,25 +49,9 @@ def command(
         worst = max(worst, _bench(point, folder / _name(point), context.args))
         if worst in (2, 130):  # the options are wrong, or somebody interrupts
             return worst
-    show(folder, points)
+    write_or_say(folder, options.say)
+    show_sweep(folder, json=json)
     return worst
-
-
-def show(folder: Path, points: list[Point]) -> None:
-    """Print a table a task: a row a worker, a column a combination."""
-    runs = {point: read_summary(folder / _name(point)).rows for point in points}
-    console = options.output()
-    for task in dict.fromkeys(row.task for rows in runs.values() for row in rows):
-        table = Table(title=Text(one_line(f"{task}: samples/s")), title_justify="left")
-        table.add_column("worker")
-        for point in points:
-            table.add_column(Text(_words(point)), justify="right")
-        rows = [row for run in runs.values() for row in run if row.task == task]
-        for worker in dict.fromkeys(row.worker for row in rows):
-            cells = [_cell(runs[point], task, worker) for point in points]
-            table.add_row(Text(one_line(worker)), *map(Text, cells))
-        console.print(table)
-    console.print(Text(f"runs: {folder}"), soft_wrap=True)
 
 
 def _bench(point: Point, folder: Path, more: list[str]) -> int:
@@ -74,13 +60,6 @@ def _bench(point: Point, folder: Path, more: list[str]) -> int:
     chosen += ["--threads", str(threads)] if threads else []
     command_line = [sys.executable, "-m", "rosetta", "bench", *more, *chosen, "--out", str(folder)]
     return subprocess.run(command_line, stdout=subprocess.DEVNULL).returncode
-
-
-def _cell(rows: list[Row], task: str, worker: str) -> str:
-    for row in rows:
-        if (row.task, row.worker) == (task, worker):
-            return row.status if row.samples_per_s is None else f"{row.samples_per_s:,.0f}"
-    return ""
 
 
 def _numbers(option: str, text: str | None) -> list[int | None]:

@@ -9,7 +9,7 @@ import typer
 
 from rosetta import environments, machine, workers
 from rosetta.bench.tape import record_tape
-from rosetta.cli import options
+from rosetta.cli import as_json, completion, options
 from rosetta.coordinator import WorkerFailureError
 from rosetta.errors import UserError
 
@@ -23,9 +23,9 @@ def group() -> None:
 
 @app.command("record")
 def record(
-    name: Annotated[str, typer.Argument(help="Worker")],
+    name: Annotated[str, typer.Argument(help="Worker", autocompletion=completion.worker)],
     out: Annotated[Path, typer.Argument(help="The tape")],
-    task: Annotated[str, typer.Option(help="Task")] = "mlp",
+    task: Annotated[str, typer.Option(help="Task", autocompletion=completion.task)] = "mlp",
     steps: Annotated[int, typer.Option(min=1, max=10**6, help="Steps")] = 10,
     data: Annotated[str, typer.Option(help=options.DATA_HELP)] = "auto",
     data_dir: Annotated[list[str] | None, typer.Option(help=options.DATA_DIR_HELP)] = None,
@@ -39,17 +39,21 @@ def record(
         int | None, typer.Option(min=1, max=65536, help="Threads [all CPUs]")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …")] = "cpu",
+    json: as_json.Option = False,
 ) -> int:
     """Have a worker train for a few steps, and write what both sides said to a tape.
 
     Whoever runs another worker from it (`rosetta worker NAME --tape FILE`) is told whether losses,
     predictions and parameters are the recorded ones.
+
+    --json prints {worker, task, tape, losses: one a step}.
     """
     worker = workers.get(name)
     definition = options.task_of(worker, task, batch_size)
     if not definition.trains:
         raise UserError(f"task {definition.name} has no training that could be recorded")
     environments.ensure(worker, options.say)
+    losses: list[float] = []
     dataset, _ = options.DataOptions(data, data_dir, download, seed).load(definition, options.say)
     try:
         record_tape(
@@ -62,11 +66,13 @@ def record(
             threads=threads or machine.usable_cpus(),
             device=device,
             dropout=dropout,
-            on_loss=_show,
+            on_loss=(lambda _, loss: losses.append(loss)) if json else _show,
         )
     except WorkerFailureError as failure:
         raise UserError(f"{name} on {definition.name}: {failure}; no tape was written") from failure
     options.say(f"{definition.name} on {dataset.label}, {steps} steps of {name}: {out}")
+    if json:
+        as_json.write({"worker": name, "task": definition.name, "tape": out, "losses": losses})
     return 0
 
 

@@ -14,20 +14,24 @@ import typer
 from rosetta import environments, machine, workers
 from rosetta.bench import conditions, interrupts, launch
 from rosetta.bench.tape import make_tape
-from rosetta.cli import options
+from rosetta.cli import completion, options
 from rosetta.coordinator import connection_file
 from rosetta.errors import UserError
 from rosetta.scratch import ScratchFolder
+from rosetta.tasks import Task
 from rosetta.workers import Worker
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="Worker")],
+    name: Annotated[str, typer.Argument(help="Worker", autocompletion=completion.worker)],
     connect: Annotated[
         Path | None, typer.Option(help="Join a coordinator: its connection file")
     ] = None,
     tape: Annotated[Path | None, typer.Option(help="Run from this tape")] = None,
-    task: Annotated[str | None, typer.Option(help="Make a tape of this task [mlp]")] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(help="Make a tape of this task [mlp]", autocompletion=completion.task),
+    ] = None,
     steps: Annotated[
         int | None, typer.Option(min=1, max=10**6, help="Steps of that tape [20]")
     ] = None,
@@ -64,8 +68,10 @@ def command(
         told = connection_file.read(connect)
         asked = told.get("threads") or machine.usable_cpus()
         command_line = worker.command(_interpreter(worker), connect.resolve())
-        return _run(command_line, asked, told.get("device") or "cpu")
+        return _run(worker, command_line, asked, told.get("device") or "cpu")
     count, where = threads or machine.usable_cpus(), device or "cpu"
+    for warning in conditions.warnings(count):
+        options.say(warning)
     if tape:
         _exclude("--tape", making)
         if not tape.is_file():
@@ -77,10 +83,22 @@ def command(
     dataset, _ = source.load(definition, options.say)
     with ScratchFolder() as folder:
         made = save or folder / f"{definition.name}.tape"
-        make_tape(made, definition, dataset.train, steps=steps or 20, seed=seed, threads=count)
+        make_tape(
+            made,
+            definition,
+            dataset.train,
+            steps=steps or _steps(definition),
+            seed=seed,
+            threads=count,
+        )
         batch_size = definition.training.batch_size
         options.say(f"{definition.name} on {dataset.label}, batch {batch_size}")
         return _replay(worker, made, where, count)
+
+
+def _steps(task: Task) -> int:
+    """Enough to see how the times settle."""
+    return 20 if task.trains else task.bench.steps
 
 
 def _exclude(option: str, others: Mapping[str, object]) -> None:
@@ -93,7 +111,7 @@ def _replay(worker: Worker, tape: Path, device: str, threads: int) -> int:
     command_line = worker.tape_command(
         _interpreter(worker), tape.resolve(), device=device, threads=threads
     )
-    return _run(command_line, threads, device)
+    return _run(worker, command_line, threads, device)
 
 
 def _interpreter(worker: Worker) -> Path:
@@ -102,12 +120,12 @@ def _interpreter(worker: Worker) -> Path:
     return interpreter
 
 
-def _run(command_line: list[str], threads: int, device: str) -> int:
+def _run(worker: Worker, command_line: list[str], threads: int, device: str) -> int:
     """Run the worker in the foreground, under the conditions of a bench, in an empty folder."""
     sys.stdout.flush()
     processors = conditions.processors(threads, device)
     if processors and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, processors)  # the child's too; we do nothing but wait for it
     with interrupts.at_once(), ScratchFolder() as folder:
-        environment = launch.variables(threads)
+        environment = launch.variables(threads, worker)
         return subprocess.run(command_line, env=environment, cwd=folder).returncode

@@ -90,6 +90,28 @@ def shm_reused(lab: Lab) -> str:
     return "the logits of what was there"
 
 
+@CHAPTER.check(
+    "shm_parameters", "5", "SETUP's parameters from shared memory, which holds other values later"
+)
+def shm_parameters(lab: Lab) -> str:
+    """All but the last, which comes as a frame. A worker has copied them when it says READY."""
+    lab.require_plane("shm")
+    worker = lab.idle(shared=True)
+    task = lab.any_task()
+    parameters = lab.parameters(task)
+    with Lease(worker.shared) as lease:
+        there = {name: lease.share(values) for name, values in parameters.items()}
+        shared = set(list(there)[:-1])
+        number = _say(worker, "SETUP", worker.setup_fields(task), there, shared)
+        worker.hear_ready(task, number)
+        for place in there.values():
+            place[...] = 0
+    difference = same(worker.values(), parameters)
+    if difference:
+        raise WrongError(f"VALUES that aren't what SETUP told: {difference}")
+    return "VALUES are what was there"
+
+
 @CHAPTER.check("shm_beyond", "5", "ERROR bad_frames for an array that ends beyond `size_bytes`")
 def shm_beyond(lab: Lab) -> str:
     """By its length, by its place, and by numbers whose sum is more than 64 bits hold."""

@@ -190,6 +190,10 @@ class WorkerUnderTest(Session):
     ) -> messages.Ready:
         """Have the network of `task` built; what READY says isn't looked at."""
         number = self.say("SETUP", self.setup_fields(task, **changes), parameters)
+        return self.hear_ready(task, number)
+
+    def hear_ready(self, task: Task, number: int) -> messages.Ready:
+        """The answer to SETUP `number`."""
         ready, _ = self.hear_answer("READY", number, "setup")
         self.state, self.task, self.step = "set up", task, 0
         assert isinstance(ready, messages.Ready)

@@ -41,8 +41,9 @@ def prepare_setup(
     seed: int,
     dropout: bool,
     threads: int,
+    shared: SharedMemory | None = None,
 ) -> PreparedMessage:
-    """A SETUP with id `number`."""
+    """A SETUP with id `number`; parameters that lie in `shared` may be left there."""
     message = Setup(
         id=number,
         task=task.to_wire(),
@@ -52,7 +53,7 @@ def prepare_setup(
         threads=threads,
         arrays=describe(parameters),
     )
-    return PreparedMessage(message, encode(message, parameters))
+    return _prepared(message, parameters, shared)
 
 
 def prepare_batch(
@@ -84,7 +85,9 @@ def prepare_predict(
 
 
 def _prepared(
-    message: Batch | Predict, arrays: Mapping[str, NDArray[Any]], shared: SharedMemory | None
+    message: Setup | Batch | Predict,
+    arrays: Mapping[str, NDArray[Any]],
+    shared: SharedMemory | None,
 ) -> PreparedMessage:
     frames = encode(message, arrays)
     offsets = {name: shared.offset_of(array) for name, array in arrays.items()} if shared else {}

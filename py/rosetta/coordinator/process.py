@@ -99,12 +99,20 @@ class Process:
         tail = [line for line in shown if line][-lines:]
         return ": " + " | ".join(tail) if tail else ""
 
-    def sample_memory(self) -> None:
-        """Raise `peak_memory_bytes` to the resident memory that the process has or ever had."""
+    def sample_memory(self) -> int | None:
+        """Resident bytes now; None when it is gone.
+
+        Raises `peak_memory_bytes` to what it and what it has started have or ever had.
+        """
         with contextlib.suppress(psutil.Error, OSError):
-            family = [self._observed, *self._observed.children(recursive=True)]
-            now = sum(member.memory_info().rss for member in family)
+            now: int = sum(member.memory_info().rss for member in self.family())
             self.peak_memory_bytes = max(self.peak_memory_bytes, now, _high_water_mark(self.pid))
+            return now
+        return None
+
+    def family(self) -> list[psutil.Process]:
+        """It, and what it has started and still runs. Raises psutil.Error when it is gone."""
+        return [self._observed, *self._observed.children(recursive=True)]
 
     def cpu_ns(self) -> int:
         """Processor time that it and what it has started have used so far."""

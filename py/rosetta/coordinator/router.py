@@ -71,6 +71,8 @@ class Router:
         self._encryption: Encryption | None = None
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
+        self._poller = zmq.Poller()
+        self._poller.register(self._socket, zmq.POLLIN)
         self._socket.linger = 1000
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         # A worker that connects anew keeps its name; the connection that broke must not hold it.
@@ -128,11 +130,16 @@ class Router:
         if self._interrupted and not self._interruption_raised:
             self._interruption_raised = True
             raise KeyboardInterrupt
-        if self._socket.poll(max(0, round(seconds * 1000))):
-            with contextlib.suppress(zmq.Again):
-                for _ in range(_MESSAGES_AT_ONCE):
-                    identity, *frames = self._socket.recv_multipart(zmq.NOBLOCK, copy=False)
-                    self._deliver(bytes(identity.buffer), [frame.buffer for frame in frames])
+        if not self._has_message():
+            self._poller.poll(max(0, round(seconds * 1000)))
+        for _ in range(_MESSAGES_AT_ONCE):
+            if not self._has_message():  # a receive that finds nothing would raise, which is dear
+                return
+            identity, *frames = self._socket.recv_multipart(zmq.NOBLOCK, copy=False)
+            self._deliver(bytes(identity.buffer), [frame.buffer for frame in frames])
+
+    def _has_message(self) -> bool:
+        return bool(int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
 
     def close(self) -> None:
         """Close the socket and remove its files."""

@@ -111,7 +111,10 @@ class Session(Peer):
         seed: int,
         dropout: bool,
     ) -> Ready:
-        """Have the network built, and check that it has the task's parameters."""
+        """Have the network built, and check that it has the task's parameters.
+
+        Parameters that lie in shared memory aren't sent to a worker on that plane.
+        """
         self._check_forms(task)
         request = prepare_setup(
             self.router.next_id(),
@@ -120,9 +123,10 @@ class Session(Peer):
             seed=seed,
             dropout=dropout,
             threads=self.threads,
+            shared=self._shared,
         )
         self.answered = set()
-        self.send(request.frames)
+        self.send(request.frames_on(self.plane))
         ready, _ = self.receive(Ready, request.message.id, self.deadlines.setup)
         built = [(p.name, p.shape) for p in ready.parameters]
         wanted = [(p.name, p.shape) for p in task.parameters]
@@ -142,17 +146,23 @@ class Session(Peer):
                 raise WorkerFailureError("failed", f"answered step {result.step} out of turn")
             on_result(result)
 
-    def predict(self, chunks: Iterable[NDArray[Any]], classes: int) -> Iterator[NDArray[Any]]:
-        """Logits, float32 (samples, classes), of each chunk of inputs in turn."""
+    def predict(self, chunks: Iterable[NDArray[Any]], outputs: int) -> Iterator[NDArray[Any]]:
+        """Logits or features, float32 (samples, outputs), of each chunk of inputs in turn."""
         requests = (
             prepare_predict(self.router.next_id(), chunk, shared=self._shared) for chunk in chunks
         )
-        for prepared, _, arrays in self.pipeline(requests, Predictions):
-            shape = (_samples_of(prepared.message), classes)
+        return (logits for _, logits in self.answer_each(requests, outputs))
+
+    def answer_each(
+        self, requests: Iterable[PreparedMessage], outputs: int
+    ) -> Iterator[tuple[Predictions, NDArray[Any]]]:
+        """The same for requests made by `prepare_predict`, with the message that they came in."""
+        for prepared, answer, arrays in self.pipeline(requests, Predictions):
+            shape = (_samples_of(prepared.message), outputs)
             logits = arrays.get("logits")
             if logits is None or logits.shape != shape or logits.dtype != np.float32:
                 raise WorkerFailureError("failed", f"PREDICTIONS hold no {shape} logits in float32")
-            yield logits
+            yield answer, logits
 
     def parameters(self) -> Arrays:
         """Present values of all parameters, float32, by canonical name in canonical order."""

@@ -40,6 +40,7 @@ class SharedMemory:
             os.close(self._file)
             raise
         self._bytes = np.frombuffer(self._map, np.uint8)
+        self._address = _address_of(self._bytes)
         self._used_bytes = 0
         self._free: dict[int, list[int]] = defaultdict(list)
 
@@ -60,7 +61,7 @@ class SharedMemory:
 
     def offset_of(self, array: NDArray[Any]) -> int | None:
         """Where a C-contiguous array lies in it, in bytes; None for one that doesn't."""
-        offset_bytes = array.ctypes.data - self._bytes.ctypes.data
+        offset_bytes = _address_of(array) - self._address
         inside = 0 <= offset_bytes <= self.size_bytes - array.nbytes
         usable = array.flags.c_contiguous and not offset_bytes % ALIGNMENT_BYTES
         return offset_bytes if inside and usable else None
@@ -96,6 +97,12 @@ class SharedMemory:
         fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, seals)
         with contextlib.suppress(OSError):  # an older kernel: workers map it read-only all the same
             fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, _F_SEAL_FUTURE_WRITE)
+
+
+def _address_of(array: NDArray[Any]) -> int:
+    """Where it lies in memory."""
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 class Lease:

@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rosetta.datasets import images
 from rosetta.datasets.cache import digest
 from rosetta.datasets.model import DataError, Dataset, Source, Split
 
 TRAIN, TEST = 10_000, 2_000
-MAX_TRAIN_BYTES = 32 << 20  # of large images there are fewer: 222 of 3×224×224
+MAX_TRAIN_BYTES = 32 << 20  # of large images there are fewer: 222 of 3×224×224 in uint8
 WRONG_LABELS_IN_256 = 10  # 4 %
 
 _GRID = 4  # cells of a pattern along a side
@@ -44,13 +45,16 @@ def make(task: Mapping[str, Any], seed: int) -> Dataset:
     classes = int(task.get("classes", 0))
     random = _Random(seed)
     if form["dtype"] == "uint8":
-        splits = _pixels(random, shape, max(classes, 1))
+        splits = _pixels(random, shape, max(classes, 1), MAX_TRAIN_BYTES)
+    elif form["dtype"] == "float32" and len(shape) == 3 and shape[0] == 3:
+        splits = _normalised(_pixels(random, shape, max(classes, 1), MAX_TRAIN_BYTES // 2))
     elif form["dtype"] == "int32" and len(shape) == 1 and "vocabulary" in form:
         splits = _tokens(random, shape[0], int(form["vocabulary"]), max(classes, 1))
     else:
         raise DataError(
             f"there are no synthetic data for the task {task.get('name')!r}"
-            f" ({form['dtype']} {shape}): its input has to be uint8 pixels or int32 tokens"
+            f" ({form['dtype']} {shape}): its input has to be uint8 pixels, int32 tokens, or"
+            " float32 pixels of three channels"
         )
     return Dataset("synthetic", *splits, classes, Source("synthetic", None, _digests(*splits)))
 
@@ -97,9 +101,17 @@ def _labels(random: _Random, count: int, classes: int) -> tuple[Integers, npt.ND
     return made, np.where(wrong, (made + shift) % classes, made).astype(np.int32)
 
 
-def _pixels(random: _Random, shape: tuple[int, ...], classes: int) -> tuple[Split, Split]:
+def _normalised(splits: tuple[Split, Split]) -> tuple[Split, Split]:
+    """The same images as float32, as those of a folder would come."""
+    train, test = (Split(images.normalise(s.inputs), s.labels) for s in splits)  # type: ignore[arg-type]
+    return train, test
+
+
+def _pixels(
+    random: _Random, shape: tuple[int, ...], classes: int, most_bytes: int
+) -> tuple[Split, Split]:
     """Images of that shape, uint8."""
-    train_count = min(TRAIN, max(MAX_TRAIN_BYTES // math.prod(shape), 10))
+    train_count = min(TRAIN, max(most_bytes // math.prod(shape), 10))
     patterns = np.stack([_pattern(random, shape) for _ in range(classes)])
     train, test = (
         _images(random, patterns, count) for count in (train_count, train_count * TEST // TRAIN)

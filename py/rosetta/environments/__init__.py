@@ -3,7 +3,7 @@
 from rosetta.environments.errors import EnvironmentUnavailable, NotInstalled
 from rosetta.environments.kinds import ensure, lock, pins, remove, size, status
 from rosetta.environments.programs import clean_environment
-from rosetta.environments.state import EnvironmentStatus, home
+from rosetta.environments.state import EnvironmentStatus, home, variables
 from rosetta.environments.together import Made, ensure_all
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "remove",
     "size",
     "status",
+    "variables",
 ]

@@ -81,7 +81,10 @@ def pins(worker: Worker) -> dict[str, object]:
         digest = state.lock_digest(worker)
     except OSError:  # then it can't be made, and its row will say so
         digest = None
-    return {"python": worker.uv.python, "lock_sha256": digest}
+    pinned: dict[str, object] = {"python": worker.uv.python, "lock_sha256": digest}
+    if worker.uv.variables:
+        pinned["variables"] = worker.uv.variables
+    return pinned
 
 
 def _is_program(worker: Worker) -> bool:

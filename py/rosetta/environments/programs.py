@@ -70,11 +70,14 @@ def logged(
     variables: Mapping[str, str],
     keep_open: int,
     limit_s: float | None = None,
+    folder: str | None = None,
 ) -> Ran:
     """Runs `command` with its output appended to `log`, however long it takes, or for `limit_s`.
 
     `keep_open` is a file descriptor that the child inherits: with it an flock lasts as long as the
-    child does, even when this process is killed.
+    child does, even when this process is killed. It runs in `folder`; None: where we are.
+
+    Raises OSError when it can't be started.
     """
     with log.open("ab") as file:
         file.write(f"$ {' '.join(map(str, command))}\n".encode())
@@ -87,6 +90,7 @@ def logged(
             stderr=file,
             pass_fds=(keep_open,),
             env=clean_environment(variables),
+            cwd=folder,
             start_new_session=True,
         )
         with _ended_with_us(child):

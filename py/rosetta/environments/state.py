@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from rosetta.workers import CHECKOUT, PY_FOLDER, Worker
+from rosetta.workers import CHECKOUT, PY_FOLDER, UvEnvironment, Worker
 
 _MARKER = "rosetta.json"
 _PTH = "rosetta_checkout.pth"
@@ -100,8 +100,41 @@ def status(worker: Worker) -> EnvironmentStatus:
 
 
 def lock_digest(worker: Worker) -> str:
-    """SHA-256 of the lock, in hex. Raises OSError when it cannot be read."""
-    return hashlib.sha256((worker.folder / worker.uv.lock).read_bytes()).hexdigest()
+    """SHA-256, in hex, of all that says what is in the environment: its locks, its compile step.
+
+    Raises OSError when one of the files cannot be read.
+    """
+    declared = worker.uv
+    digest = hashlib.sha256((worker.folder / declared.lock).read_bytes())
+    if declared.build_lock:
+        digest.update(b"\0build\0" + (worker.folder / declared.build_lock).read_bytes())
+        digest.update("\0".join(declared.no_build_isolation).encode())
+    for word in declared.compile:
+        digest.update(b"\0compile\0" + word.encode())
+        file = Path(word.format(folder=worker.folder, environment="", python=""))
+        if word.startswith("{folder}") and file.is_file():
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def variables(worker: Worker) -> dict[str, str]:
+    """What `worker` declares of its process's variables; none where uv makes no environment."""
+    declared = worker.environment
+    if not isinstance(declared, UvEnvironment):
+        return {}
+    path = place(worker).path
+    return {
+        name: declared.filled(text, worker.folder, path)
+        for name, text in declared.variables.items()
+    }
+
+
+def missing_program(worker: Worker) -> str | None:
+    """Which program the worker needs and isn't on the PATH, and what to do; None: all are there."""
+    for name in worker.uv.needs:
+        if shutil.which(name) is None:
+            return f"needs {name}, which is not on the PATH: {worker.uv.install}"
+    return None
 
 
 def mark_ready(worker: Worker, digest: str) -> None:
@@ -158,10 +191,13 @@ def bytes_under(folder: Path) -> int:
 
 
 def _why_not_ready(worker: Worker, where: Place) -> str | None:
+    missing = missing_program(worker)
+    if missing:
+        return missing
     try:
         digest = lock_digest(worker)
     except OSError as error:
-        lock = worker.uv.lock
+        lock = Path(error.filename or worker.uv.lock).name
         return f"{lock} of the worker cannot be read: {error.strerror}"
     try:
         marker = msgspec.json.decode(where.marker.read_bytes(), type=Marker)

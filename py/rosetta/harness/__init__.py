@@ -5,6 +5,6 @@ A benchmark, not a test: it says how far the goals are met and never fails for i
 
 from rosetta.harness.extent import FULL, PARTS, QUICK, Extent
 from rosetta.harness.record import Harness
-from rosetta.harness.run import Choices, run
+from rosetta.harness.run import Choices, run, with_environment
 
-__all__ = ["FULL", "PARTS", "QUICK", "Choices", "Extent", "Harness", "run"]
+__all__ = ["FULL", "PARTS", "QUICK", "Choices", "Extent", "Harness", "run", "with_environment"]

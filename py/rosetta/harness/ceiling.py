@@ -15,13 +15,23 @@ from rosetta import tasks
 from rosetta.harness.blocks import Contender, interleaved, interval_of, per_second, speed_ratio
 from rosetta.harness.crew import Arrays, Crew, PlaneName
 from rosetta.harness.extent import Series
-from rosetta.harness.peers import Memcpy, Payload, PeerCarrier, PushPull, Queue
+from rosetta.harness.peers import (
+    Answered,
+    AnsweringCarrier,
+    Memcpy,
+    Payload,
+    PeerCarrier,
+    PushPull,
+    Queue,
+)
 from rosetta.harness.record import Ceiling, Peer
 from rosetta.results import RunDirectory
 from rosetta.tasks import Task
 
 PLANES: tuple[PlaneName, ...] = get_args(PlaneName)
 MEMCPY = "memcpy"
+ANSWERED = "_answered"
+"""Ends the names of peers that have every batch answered."""
 _ROTATED = 8
 """Different batches: one alone would stay in the processor's nearest cache."""
 
@@ -47,7 +57,7 @@ def measure(
     seed: int,
     directory: RunDirectory,
     scratch: Path,
-    more: Mapping[str, Callable[[], PeerCarrier]],
+    more: Mapping[str, Callable[[], AnsweringCarrier]],
     say: Callable[[str], None],
 ) -> Found:
     """Every size, plane and number of workers; `more` makes further peers.
@@ -60,13 +70,14 @@ def measure(
     with contextlib.ExitStack() as stack:
         log = directory.log("null")
         crews = [stack.enter_context(Crew(p, most, scratch=scratch, log=log)) for p in PLANES]
-        peers: dict[str, PeerCarrier] = {
+        streamed: dict[str, AnsweringCarrier] = {
             "pyzmq_tcp": stack.enter_context(PushPull("tcp", most, scratch)),
             "pyzmq_ipc": stack.enter_context(PushPull("ipc", most, scratch)),
             "multiprocessing_queue": stack.enter_context(Queue(most)),
             **{name: stack.enter_context(make()) for name, make in more.items()},
-            MEMCPY: Memcpy(),
         }
+        answered = {name + ANSWERED: Answered(peer) for name, peer in streamed.items()}
+        peers: dict[str, PeerCarrier] = {**streamed, **answered, MEMCPY: Memcpy()}
         for size in SIZES:
             task, batches = batches_of(size)
             key = str(batches[0][0].nbytes)
@@ -103,16 +114,19 @@ def result(times: Mapping[str, Sequence[int]], count: int) -> dict[PlaneName, Ce
         plane: Ceiling(
             batches_per_s=per_second(times[plane], count),
             copies=1 / speed_ratio(times[plane], times[MEMCPY]).value,
-            peers={name: _peer(times[plane], times[name], count) for name in peers},
+            peers={name: _peer(name, times[plane], times[name], count) for name in peers},
         )
         for plane in PLANES
     }
 
 
-def _peer(ours: Sequence[int], theirs: Sequence[int], count: int) -> Peer:
+def _peer(name: str, ours: Sequence[int], theirs: Sequence[int], count: int) -> Peer:
     ratio = speed_ratio(ours, theirs)
     return Peer(
-        batches_per_s=per_second(theirs, count), ratio=ratio.value, interval=interval_of(ratio)
+        batches_per_s=per_second(theirs, count),
+        answered=name.endswith(ANSWERED),
+        ratio=ratio.value,
+        interval=interval_of(ratio),
     )
 
 

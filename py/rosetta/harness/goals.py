@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rosetta.harness.record import Ceiling, Goal, Harness, Overhead, RoundTrip
+from rosetta.harness.record import Ceiling, Goal, Harness, Overhead, Peer, RoundTrip
 
 LEAST_RATIO = {"mlp": 0.90, "cnn": 0.98, "gru": 0.98}
 """Share of the plain script's samples/s that a driven worker should reach, by task."""
@@ -46,13 +46,16 @@ def _ceilings(by_bytes: Mapping[str, Mapping[str, Ceiling]]) -> Iterator[Goal]:
         if int(size) < LARGE_BYTES:
             continue
         for workers, ceiling in by_workers.items():
-            yield _ceiling(int(size), int(workers), ceiling)
+            for answered in (False, True):
+                peers = {n: p for n, p in ceiling.peers.items() if p.answered == answered}
+                if peers:
+                    yield _ceiling(int(size), int(workers), peers)
 
 
-def _ceiling(size: int, workers: int, ceiling: Ceiling) -> Goal:
+def _ceiling(size: int, workers: int, peers: Mapping[str, Peer]) -> Goal:
     """Against the fastest peer. One copy serves all workers, where peers copy for each."""
-    fastest = min(ceiling.peers, key=lambda name: ceiling.peers[name].ratio)
-    peer = ceiling.peers[fastest]
+    fastest = min(peers, key=lambda name: peers[name].ratio)
+    peer = peers[fastest]
     return Goal(
         name=f"shm / {fastest}, batches/s, {size:,} bytes to {_count(workers)}",
         value=f"{peer.ratio:.2f}",

@@ -32,9 +32,14 @@ def script_of(worker: Worker) -> Path:
     """The plain script of a worker's framework. Raises UserError where there is none."""
     script = PLAIN / f"train_{worker.name}.py"
     if not script.is_file():
-        there = sorted(p.stem.removeprefix("train_") for p in PLAIN.glob("train_*.py"))
-        raise UserError(f"no plain script for {worker.name}: there is one for {', '.join(there)}")
+        there = ", ".join(scripts())
+        raise UserError(f"no plain script for {worker.name}: there is one for {there}")
     return script
+
+
+def scripts() -> list[str]:
+    """The workers that there is a plain script for."""
+    return sorted(script.stem.removeprefix("train_") for script in PLAIN.glob("train_*.py"))
 
 
 def measure(
@@ -181,7 +186,7 @@ class Plain:
         self.process = Companion(
             [interpreter, script_of(worker), file, load.task.name, str(threads), str(load.seed)],
             log=directory.log(f"{worker.name}.plain"),
-            environment=launch.variables(threads),
+            environment=launch.variables(threads, worker),
             processors=conditions.processors(threads, "cpu"),
         )
 

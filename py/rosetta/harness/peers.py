@@ -1,7 +1,8 @@
 """Other ways to bring the same bytes to other processes, each at its most favourable.
 
-A block is streamed to a receiver without any answer until its end; a receiver takes a batch and
-does nothing with it. Every receiver is a process on the processors that a worker has.
+A block is streamed to a receiver without any answer until its end, or, as ours are, every batch is
+answered by a small message, with two of them under way; a receiver takes a batch and does nothing
+with it. Every receiver is a process on the processors that a worker has.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
 
@@ -25,6 +27,8 @@ from rosetta.bench import conditions
 
 Payload = NDArray[np.uint8]
 """The bytes of a batch, inputs and labels together."""
+WINDOW = 2
+"""Batches under way where each is answered: a bench's credit."""
 _LIMIT_MS = 60_000
 _spawn = multiprocessing.get_context("spawn")
 
@@ -42,6 +46,32 @@ class PeerCarrier(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
+
+
+class AnsweringCarrier(PeerCarrier, Protocol):
+    """One that can have every batch answered, too."""
+
+    def carry(
+        self, batches: Sequence[Payload], count: int, workers: int, window: int | None = None
+    ) -> int:
+        """With `window` every batch is answered, and so many are under way at most."""
+
+
+class Answered:
+    """The same processes as `peer`, with every batch answered. Enter and leave `peer` itself."""
+
+    def __init__(self, peer: AnsweringCarrier) -> None:
+        self._peer = peer
+
+    def carry(self, batches: Sequence[Payload], count: int, workers: int) -> int:
+        """As `PeerCarrier` says."""
+        return self._peer.carry(batches, count, workers, WINDOW)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 class Memcpy:
@@ -86,16 +116,15 @@ class PushPull:
             self.close()
             raise
 
-    def carry(self, batches: Sequence[Payload], count: int, workers: int) -> int:
-        """As `PeerCarrier` says."""
+    def carry(
+        self, batches: Sequence[Payload], count: int, workers: int, window: int | None = None
+    ) -> int:
+        """As `AnsweringCarrier` says."""
         views = [batch.data for batch in batches]
         started = time.perf_counter_ns()
         with _answering("the raw pyzmq peer"):
             for push in self._pushes[:workers]:
-                for number in range(count):
-                    last = b"1" if number == count - 1 else b""
-                    push.send_multipart([last, views[number % len(batches)]], copy=False)
-                self._done.recv()
+                _paced(count, window, partial(_push, push, views), self._done.recv)
         return time.perf_counter_ns() - started
 
     def close(self) -> None:
@@ -138,14 +167,15 @@ class Queue:
             self.close()
             raise
 
-    def carry(self, batches: Sequence[Payload], count: int, workers: int) -> int:
-        """As `PeerCarrier` says."""
+    def carry(
+        self, batches: Sequence[Payload], count: int, workers: int, window: int | None = None
+    ) -> int:
+        """As `AnsweringCarrier` says."""
+        wait = partial(self._done.get, timeout=_LIMIT_MS / 1000)
         started = time.perf_counter_ns()
         with _answering("the multiprocessing.Queue"):
             for one in self._queues[:workers]:
-                for number in range(count):
-                    one.put((number == count - 1, batches[number % len(batches)]))
-                self._done.get(timeout=_LIMIT_MS / 1000)
+                _paced(count, window, partial(_put, one, batches), wait)
         return time.perf_counter_ns() - started
 
     def close(self) -> None:
@@ -160,6 +190,33 @@ class Queue:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _push(push: Any, views: Sequence[memoryview], number: int, answer: bool) -> None:
+    push.send_multipart([b"1" if answer else b"", views[number % len(views)]], copy=False)
+
+
+def _put(one: Any, batches: Sequence[Payload], number: int, answer: bool) -> None:
+    one.put((answer, batches[number % len(batches)]))
+
+
+def _paced(
+    count: int,
+    window: int | None,
+    send: Callable[[int, bool], None],
+    wait: Callable[[], object],
+) -> None:
+    """Send batches 0 to `count` - 1 to one receiver; only the last is answered without `window`."""
+    under_way = 0
+    for number in range(count):
+        if under_way == window:
+            wait()
+            under_way -= 1
+        answer = window is not None or number == count - 1
+        send(number, answer)
+        under_way += answer
+    for _ in range(under_way):
+        wait()
 
 
 @contextlib.contextmanager

@@ -46,9 +46,12 @@ class RayStore:
             self._process.close()
             raise
 
-    def carry(self, batches: Sequence[Payload], count: int, workers: int) -> int:
-        """As `PeerCarrier` says; the batches are made over there, of the same size."""
-        return int(self._process.ask(count, workers, batches[0].nbytes, len(batches))["ns"])
+    def carry(
+        self, batches: Sequence[Payload], count: int, workers: int, window: int | None = None
+    ) -> int:
+        """As `AnsweringCarrier` says; the batches are made over there, of the same size."""
+        asked = count, workers, batches[0].nbytes, len(batches), window or count
+        return int(self._process.ask(*asked)["ns"])
 
     def __enter__(self) -> Self:
         return self

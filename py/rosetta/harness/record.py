@@ -38,6 +38,10 @@ class Peer(Struct, frozen=True, kw_only=True):
     """Another way to bring the same bytes to as many processes, measured in the same blocks."""
 
     batches_per_s: float
+    answered: Annotated[
+        bool,
+        Meta(description="each batch is answered, two are under way, as ours; or else streamed"),
+    ] = False
     ratio: Annotated[float, Meta(description="our batches/s relative to the peer's")]
     interval: Interval
 

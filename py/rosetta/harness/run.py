@@ -21,7 +21,7 @@ from rosetta.harness import ceiling, memory, overhead, round_trip
 from rosetta.harness.companion import CompanionError
 from rosetta.harness.extent import FULL, PARTS, QUICK, Extent
 from rosetta.harness.goals import goals
-from rosetta.harness.peers import PeerCarrier, PeerError
+from rosetta.harness.peers import AnsweringCarrier, PeerError
 from rosetta.harness.ray_peer import NAME as RAY
 from rosetta.harness.ray_peer import RayStore
 from rosetta.harness.ray_peer import description as ray_description
@@ -32,6 +32,9 @@ from rosetta.workers import Worker
 
 FILE = "harness.json"
 _DIFFERENT_LOSSES = 1e-3
+
+DEFAULT = "torch"
+"""The worker whose environment is made if it isn't there."""
 
 Say = Callable[[str], None]
 
@@ -45,7 +48,7 @@ class Choices:
     """Run id."""
     extent: Extent = FULL
     parts: Sequence[str] = PARTS
-    workers: Sequence[str] = ("torch",)
+    workers: Sequence[str] = (DEFAULT,)
     tasks: Sequence[str] = tuple(FULL.overhead)
     threads: int = 1
     seed: int = 1
@@ -128,7 +131,7 @@ class _Measuring:
                     )
 
     def _ceiling(self) -> None:
-        more: dict[str, Callable[[], PeerCarrier]] = {}
+        more: dict[str, Callable[[], AnsweringCarrier]] = {}
         extent = self._choices.extent
         if RAY in self._made:
             most = max(extent.workers)
@@ -176,6 +179,15 @@ class _Measuring:
         ) as error:
             self._harness.absent[what] = str(error)
             self._say(f"{what} is absent: {error}")
+
+
+def with_environment() -> list[str]:
+    """The default worker, and all others with a plain script whose environment is there."""
+    return [
+        name
+        for name in sorted(overhead.scripts(), key=lambda name: (name != DEFAULT, name))
+        if name == DEFAULT or environments.status(workers.get(name)).ready
+    ]
 
 
 def _comparable(name: str) -> Worker:

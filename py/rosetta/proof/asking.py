@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rosetta.coordinator import Session, prepare_batch
+from rosetta.coordinator import Session, prepare_batch, prepare_predict
+from rosetta.proof import tolerances
+from rosetta.proof.measure import Verdict
 from rosetta.proof.script import Step
 
 
@@ -25,9 +27,9 @@ class Timing:
 class Asker:
     """One session in which a task is set up."""
 
-    def __init__(self, session: Session, classes: int) -> None:
+    def __init__(self, session: Session, outputs: int) -> None:
         self._session = session
-        self._classes = classes
+        self._outputs = outputs
         self._step = 0
 
     def train(self, steps: Iterable[Step]) -> list[float]:
@@ -54,9 +56,23 @@ class Asker:
         return timings
 
     def predict(self, inputs: NDArray[Any]) -> NDArray[np.float64]:
-        """Logits, float64 (batch, classes)."""
-        (logits,) = self._session.predict([inputs], self._classes)
+        """Logits or features, float64 (batch, outputs)."""
+        (logits,) = self._session.predict([inputs], self._outputs)
         return logits.astype(np.float64)
+
+    def time_prediction(
+        self, batches: Sequence[NDArray[Any]], pause_s: float = 0.0
+    ) -> list[Timing]:
+        """Have batches of inputs predicted one at a time, as `time` has steps trained."""
+        timings: list[Timing] = []
+        for inputs in batches:
+            time.sleep(pause_s)
+            request = prepare_predict(self._session.router.next_id(), inputs)
+            sent = time.perf_counter_ns()
+            ((answer, _),) = self._session.answer_each([request], self._outputs)
+            outside_ns = time.perf_counter_ns() - sent
+            timings.append(Timing(max(1, answer.copy_ns + answer.predict_ns), outside_ns))
+        return timings
 
     def parameters(self) -> dict[str, NDArray[np.float64]]:
         """Present values, float64."""
@@ -67,3 +83,15 @@ class Asker:
         return prepare_batch(
             self._session.router.next_id(), number, step.inputs, step.labels, step.learning_rate
         )
+
+
+def compare_initial(
+    asker: Asker, initial: Mapping[str, NDArray[np.float32]], verdict: Verdict
+) -> None:
+    """The parameters that a worker holds before any step are those that it was given."""
+    held = asker.parameters()
+    for name, values in held.items():
+        difference = float(np.abs(values - initial[name]).max())
+        if difference or name == list(held)[-1]:
+            verdict.add(f"initial {name}", difference, tolerances.EXACT)
+            break

@@ -10,9 +10,12 @@ of several rounds, and rounds are added for as long as a sign is there: what is 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rosetta.proof import tolerances
 from rosetta.proof.asking import Asker, Timing
@@ -29,12 +32,15 @@ LONG_STEP_NS = 100_000_000
 LONGEST_STEP_NS = 5_000_000_000
 FEW_ROUNDS, MANY_ROUNDS = 3, 10
 
+Asked = TypeVar("Asked")
+
 
 @dataclass
 class Clock:
     """The least times of a small batch, of a large one after a pause, and of one without."""
 
     batch: int
+    small: int = SMALL_BATCH
     short: list[Timing] = field(default_factory=list)
     rested: list[Timing] = field(default_factory=list)
     pressed: list[Timing] = field(default_factory=list)
@@ -45,7 +51,7 @@ class Clock:
 
     def not_growing(self) -> float:
         """Share a / t(B) of the large batch's step in t(b) = a + c b."""
-        times = self.batch / SMALL_BATCH
+        times = self.batch / self.small
         growth = _least(self.rested) / _least(self.short)
         return max(0.0, (times / growth - 1) / (times - 1))
 
@@ -55,7 +61,7 @@ class Clock:
 
     def signs(self) -> list[tuple[str, float, float]]:
         """Quantity, deviation and tolerance of each sign."""
-        growing = f"share of the step that doesn't grow from batch {SMALL_BATCH} to {self.batch}"
+        growing = f"share of the step that doesn't grow from batch {self.small} to {self.batch}"
         return [
             ("share of the step that isn't reported", self.unreported(), tolerances.UNREPORTED),
             (growing, self.not_growing(), tolerances.NOT_GROWING),
@@ -84,31 +90,52 @@ def probe_clock(asker: Asker, script: Script, verdict: Verdict) -> None:
         if length_ns < LONG_STEP_NS:
             continue
         last = batch == batches[-1] or 4 * length_ns > LONGEST_STEP_NS
-        clock = _watch(asker, small, large, length_ns, decides=last)
+        clock = Clock(batch)
+        _watch(asker.time, small, large, clock, length_ns, decides=last)
         if clock.grows() or last:
             break
     if clock is None:
         verdict.notes.append("the steps are too short for the clock probe")
         return
+    _judge(clock, verdict)
+
+
+def probe_prediction_clock(
+    asker: Asker, small: NDArray[Any], large: NDArray[Any], verdict: Verdict
+) -> None:
+    """The same for a task that goes forward only, at two batches of inputs."""
+    length_ns = asker.time_prediction([small, large, large])[2].outside_ns
+    clock = Clock(len(large), len(small))
+    _watch(asker.time_prediction, small, large, clock, length_ns, decides=True)
+    _judge(clock, verdict)
+
+
+def _judge(clock: Clock, verdict: Verdict) -> None:
     for quantity, deviation, tolerance in clock.signs():
         verdict.add(quantity, deviation, tolerance)
 
 
-def _watch(asker: Asker, small: Step, large: Step, length_ns: int, *, decides: bool) -> Clock:
+def _watch(
+    time: Callable[[Sequence[Asked], float], list[Timing]],
+    small: Asked,
+    large: Asked,
+    clock: Clock,
+    length_ns: int,
+    *,
+    decides: bool,
+) -> None:
     """At least three rounds, and more as long as a sign is there.
 
     That the step doesn't grow counts only where this batch `decides`: else a larger one will.
     """
-    clock = Clock(len(large.labels))
     for number in range(MANY_ROUNDS):
         pause_s = length_ns / 1e9
-        clock.short += asker.time([small], pause_s)
-        clock.rested += asker.time([large], pause_s)
-        clock.pressed += asker.time([large])  # right after: with what was left of the one before
+        clock.short += time([small], pause_s)
+        clock.rested += time([large], pause_s)
+        clock.pressed += time([large], 0.0)  # right after: with what was left of the one before
         right = clock.is_complete() and (clock.grows() or not decides)
         if number + 1 >= FEW_ROUNDS and right:
             break
-    return clock
 
 
 def _least(timings: list[Timing]) -> int:

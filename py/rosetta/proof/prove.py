@@ -9,8 +9,9 @@ import numpy as np
 
 from rosetta.coordinator import Session
 from rosetta.proof import tolerances
-from rosetta.proof.asking import Asker
+from rosetta.proof.asking import Asker, compare_initial
 from rosetta.proof.clock import probe_clock
+from rosetta.proof.features import prove_features
 from rosetta.proof.measure import Verdict
 from rosetta.proof.probes import probe_dropout, probe_prediction
 from rosetta.proof.reference import Expected, expect
@@ -25,26 +26,29 @@ def prove(
 ) -> Verdict:
     """Compare a greeted worker's network for `task` with the float64 reference.
 
-    Uses two set-ups of the session and ends both. `cache` keeps the reference's Monte-Carlo
-    results; without `clock` the worker's times aren't looked at. Raises `WorkerFailureError` for a
-    worker that fails; a different network is a verdict, not a failure.
+    Uses two set-ups of the session and ends both (one for a task that goes forward only). `cache`
+    keeps the reference's Monte-Carlo results; without `clock` the worker's times aren't looked at.
+    Raises `WorkerFailureError` for a worker that fails; a different network is a verdict, not a
+    failure.
     """
     assert session.hello is not None
     forms = session.hello.forms
     strange = [f"{k}: {v}" for k, v in forms.items() if v not in task_forms.KNOWN.get(k, ())]
     if strange:
         return Verdict(unproved=f"the reference has no form {', '.join(strange)}")
+    if not task.trains:
+        return prove_features(session, task, clock=clock)
     prepared = script(in_form(task, forms))
     expected = expect(prepared, forms)
     verdict = Verdict()
 
     session.setup(prepared.task, prepared.parameters, seed=SEED, dropout=False)
-    compare(Asker(session, task.classes), prepared, expected, verdict)
+    compare(Asker(session, task.outputs), prepared, expected, verdict)
     session.end()
 
     still = prepared.task.override(learning_rate=0.0)
     session.setup(still, loud(prepared).parameters, seed=SEED, dropout=True)
-    asker = Asker(session, task.classes)
+    asker = Asker(session, task.outputs)
     probe_prediction(asker, prepared, forms, verdict)
     probe_dropout(asker, prepared, cache, verdict)
     if clock:
@@ -56,12 +60,7 @@ def prove(
 def compare(asker: Asker, script: Script, expected: Expected, verdict: Verdict) -> None:
     """With dropout off: initial values, logits, changes of the parameters, losses."""
     initial = script.parameters
-    held = asker.parameters()
-    for name, values in held.items():
-        difference = float(np.abs(values - initial[name]).max())
-        if difference or name == list(held)[-1]:
-            verdict.add(f"initial {name}", difference, tolerances.EXACT)
-            break
+    compare_initial(asker, initial, verdict)
     logits = asker.predict(script.steps[0].inputs)
     scale = np.abs(expected.logits).max()
     verdict.add("logits", np.abs(logits - expected.logits).max() / scale, tolerances.LOGITS)

@@ -82,17 +82,24 @@ def sensitive_parameters(task: Task) -> dict[str, NDArray[np.float32]]:
     """Weights at which every part of the network matters: float32, by canonical name.
 
     Biases are drawn with deviation 0.1 instead of zero; the embedding has deviation 0.5 and the
-    GRU's matrices 1 / √H and more, so that its gates are far from ½ and from each other.
+    GRU's matrices 1 / √H and more, so that its gates are far from ½ and from each other. Batch norm
+    has statistics that no batch has, and variances at which its epsilon can be told.
     """
     parameters = initial_parameters(task, SEED)
     rng = np.random.default_rng(SEED + 1)
     for name, values in parameters.items():
-        if ".bias" in name:
+        if name.endswith(".running_mean"):
+            values[...] = rng.normal(0, 0.1, values.shape)
+        elif name.endswith(".running_var"):
+            values[...] = rng.uniform(0.25, 1, values.shape)
+        elif ".bias" in name:
             values[...] = rng.normal(0, 0.1, values.shape)
         elif name == "embedding.weight":
             values[...] = rng.normal(0, 0.5, values.shape)
         elif ".weight_hh" in name or ".weight_ih" in name:
             values[...] = rng.normal(0, 1 / np.sqrt(values.shape[1]), values.shape)
+        elif values.ndim == 1:  # batch norm's
+            values *= rng.uniform(0.5, 1, values.shape)
     return parameters
 
 
@@ -112,8 +119,10 @@ def draw(
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """A batch of random samples: nothing about them is symmetric, so no axis can be swapped."""
     count = samples or task.training.batch_size
-    labels = rng.integers(0, task.classes, count).astype(np.int32)
     shape = (count, *task.input.shape)
+    if task.input.dtype == "float32":
+        return rng.normal(size=shape).astype(np.float32), np.zeros(count, np.int32)
+    labels = rng.integers(0, task.classes, count).astype(np.int32)
     if task.input.kind == "pixels":
         return rng.integers(0, 256, shape).astype(np.uint8), labels
     tokens = rng.integers(1, task.input.vocabulary, shape).astype(np.int32)

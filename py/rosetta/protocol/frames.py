@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -20,6 +20,8 @@ Buffer = bytes | memoryview
 Frames = list[Buffer]
 
 _DTYPES = {name: np.dtype(name).newbyteorder("<") for name in messages.DTYPES}
+_NAMES: dict[np.dtype[Any], Any] = {np.dtype(name): name for name in messages.DTYPES}
+"""NumPy takes microseconds to spell a dtype's name."""
 _encoder = msgspec.msgpack.Encoder()
 _decoders = {name: msgspec.msgpack.Decoder(kind) for name, kind in messages.ALL.items()}
 
@@ -77,7 +79,7 @@ def encode(message: Message, arrays: Arrays | None = None) -> Frames:
 
 
 def decode(
-    frames: Sequence[Buffer], *, expected: Iterable[type[Message]]
+    frames: Sequence[Buffer], *, expected: Container[type[Message]]
 ) -> tuple[Message, Arrays]:
     """Message and its arrays (read-only views of the frames, no copy).
 
@@ -90,8 +92,8 @@ def decode(
     envelope = _read(_envelope, header, None)
     if not isinstance(envelope.type, str):
         raise ProtocolError("bad_header", "header lacks `type` (text)", envelope.id)
-    names = {messages.type_of(kind) for kind in expected}
-    if envelope.type not in names:
+    kind = messages.ALL.get(envelope.type)
+    if kind is None or kind not in expected:
         shown = envelope.type[:64]
         raise UnknownMessageError("unknown_type", f"unknown message {shown!r}", envelope.id)
     message = _read(_decoders[envelope.type], header, envelope.id)
@@ -128,15 +130,17 @@ def _check_header(frame: Buffer) -> Buffer:
 
 
 def _dtype_name(name: str, array: NDArray[Any]) -> Any:
-    if array.dtype.name not in _DTYPES:
+    found = _NAMES.get(array.dtype) or array.dtype.name
+    if found not in _DTYPES:
         raise ProtocolError("bad_dtype", f"array {name!r} has dtype {array.dtype}")
-    return array.dtype.name
+    return found
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:
     if array.nbytes > MAX_FRAME_BYTES:
         raise ProtocolError("bad_frames", f"array of {array.nbytes} bytes: too large")
-    contiguous = np.ascontiguousarray(array, _DTYPES[array.dtype.name])
+    name = _NAMES.get(array.dtype) or array.dtype.name  # the latter for a big-endian array
+    contiguous = np.ascontiguousarray(array, _DTYPES[name])
     return contiguous.reshape(-1).data.cast("B") if contiguous.size else memoryview(b"")
 
 

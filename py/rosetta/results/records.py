@@ -42,6 +42,14 @@ class Evaluation(Struct, frozen=True, kw_only=True):
     accuracy: Annotated[float, Meta(ge=0, le=1)]
 
 
+class ProofMeasurement(Struct, frozen=True, kw_only=True):
+    """One quantity of the proof; it passes where the deviation is at most the tolerance."""
+
+    quantity: str
+    deviation: Annotated[float | None, Meta(description="null when it is not a finite number")]
+    tolerance: float
+
+
 class Row(Struct, frozen=True, kw_only=True):
     """The result of one worker on one task."""
 
@@ -59,6 +67,7 @@ class Row(Struct, frozen=True, kw_only=True):
     )
     proof: Proof = "unproved"
     proof_detail: str | None = None
+    proof_measurements: list[ProofMeasurement] = []
     harness: Annotated[bool, Meta(description="measures the harness; is no framework")] = False
     tuned: Annotated[bool, Meta(description="more than the framework's own idiom")] = False
     forward_only: Annotated[
@@ -101,6 +110,9 @@ class Row(Struct, frozen=True, kw_only=True):
     evaluations: list[Evaluation] = []
     final_loss: float | None = None
     peak_memory_bytes: int | None = None
+    peak_device_memory_bytes: Annotated[
+        int | None, Meta(description="on a GPU, sampled between turns; null where it isn't known")
+    ] = None
     framework: str | None = None
     framework_version: str | None = None
     language: str | None = None

@@ -102,9 +102,12 @@ class Parameter(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, o
 
     name: Name
     shape: list[Positive]
-    initial: Literal["glorot_uniform", "he_normal", "uniform", "normal", "zeros", "ones"]
+    initial: Literal[
+        "glorot_uniform", "he_normal", "uniform", "normal", "zeros", "ones", "constant"
+    ]
     limit: float = 0.0
     deviation: float = 0.0
+    value: float = 0.0
     trainable: bool = True
 
 
@@ -112,7 +115,7 @@ class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_
     """One sample as it travels, without the batch axis."""
 
     kind: Literal["pixels", "tokens"]
-    dtype: Literal["uint8", "int32"]
+    dtype: Literal["uint8", "int32", "float32"]
     shape: list[Positive]
     axes: str
     scale: float = 1.0
@@ -136,8 +139,12 @@ class Training(Struct, frozen=True, forbid_unknown_fields=True):
     epochs: Positive
 
 
-class Bench(Struct, frozen=True, forbid_unknown_fields=True):
+class Bench(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """How much of it a quick run does."""
+
     steps: Positive
+    batch_size: Positive | None = None
+    warmup: Annotated[int, Meta(ge=0)] | None = None
 
 
 class Task(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -165,6 +172,11 @@ class Task(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_d
     def trains(self) -> bool:
         """False for a forward-only task."""
         return self.optimiser is not None
+
+    @property
+    def outputs(self) -> int:
+        """Length of what the network says of one sample: classes, or features."""
+        return self.classes or self.features
 
     def override(
         self,

@@ -40,6 +40,8 @@ def _draw(parameter: Parameter, rng: np.random.Generator) -> NDArray[np.float32]
             values = np.zeros(shape)
         case "ones":
             values = np.ones(shape)
+        case "constant":
+            values = np.full(shape, parameter.value)
         case "glorot_uniform":  # Glorot & Bengio 2010, equation 16
             limit = math.sqrt(6 / (fan_in + fan_out))
             values = rng.uniform(-limit, limit, shape)

@@ -1,4 +1,4 @@
-"""How many floating-point operations a step of training needs, in its matrix products.
+"""How many floating-point operations a step needs, in its matrix products.
 
 Only those are counted, a multiplication and an addition as two: they are nearly all of them, and
 what the machine's peak is measured with. What a framework does beyond them (im2col, a gradient that
@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import math
 
-from rosetta.tasks.definition import Conv, Dense, Gru, MaxPool, Task
+from rosetta.tasks.definition import Bottleneck, Conv, Dense, Gru, MaxPool, Task
 
 
-def training_operations(task: Task) -> int:
-    """Floating-point operations of one training step, per sample.
+def step_operations(task: Task) -> int:
+    """Floating-point operations of one step, per sample.
 
     Of a layer with forward operations f, the gradient by the weights needs f again, and so does the
-    gradient by its input, which the first layer that has weights is spared.
+    gradient by its input, which the first layer that has weights is spared. A forward-only task has
+    no gradients.
     """
     forward = _forward(task)
+    if not task.trains:
+        return sum(forward)
     return sum(forward) * 3 - (forward[0] if not _has_embedding(task) else 0)
 
 
@@ -37,6 +40,19 @@ def _forward(task: Task) -> list[int]:
             case Conv():
                 shape = [layer.filters, *(math.ceil(side / layer.stride) for side in shape[1:])]
                 counts.append(2 * math.prod(weights[f"{layer.name}.weight"]) * math.prod(shape[1:]))
+            case Bottleneck():
+                inner = math.prod(shape[1:])
+                shape = [
+                    4 * layer.width,
+                    *(math.ceil(side / layer.stride) for side in shape[1:]),
+                ]
+                outer = math.prod(shape[1:])
+                places = {"conv1": inner, "conv2": outer, "conv3": outer, "downsample.0": outer}
+                counts += [
+                    2 * math.prod(weights[f"{layer.name}.{conv}.weight"]) * count
+                    for conv, count in places.items()
+                    if f"{layer.name}.{conv}.weight" in weights
+                ]
             case MaxPool():
                 shape = [
                     shape[0],

@@ -20,6 +20,9 @@ Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]*$")]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 MinorVersion = Annotated[str, msgspec.Meta(pattern=r"^[0-9]+\.[0-9]+$")]
 PackageName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+Distribution = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+ProgramName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+_-]*$")]
+VariableName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class UvEnvironment(
@@ -46,6 +49,26 @@ class UvEnvironment(
     """How much is fetched, in words, such as ``190 MB``."""
     optional: bool = False
     """True where many machines can't have it: making all environments then goes on without it."""
+    build_requirements: Text | None = None
+    """What has to be there before the rest is installed, relative to the worker's folder."""
+    build_lock: Text | None = None
+    """The same, pinned: it is installed first."""
+    no_build_isolation: tuple[Distribution, ...] = ()
+    """Packages that are built with what `build_lock` names, not with the newest build tools."""
+    compile: tuple[Text, ...] = ()
+    """A command that is run once after the packages are installed; it may hold {python}, {folder}
+    and {environment}."""
+    needs: tuple[ProgramName, ...] = ()
+    """Programs that must be on the PATH when it is made, and whenever the worker runs."""
+    install: Text | None = None
+    """What to do where one of them is missing, such as ``apt-get install g++``."""
+    variables: dict[VariableName, str] = {}
+    """Of the worker's process and the compile step; they may hold {folder} and {environment}."""
+
+    def filled(self, text: str, folder: Path, environment: Path) -> str:
+        """`text` with its placeholders filled in: the worker's `folder`, its `environment`'s."""
+        python = environment / "bin" / "python"
+        return text.format(folder=folder, environment=environment, python=python)
 
 
 class JuliaEnvironment(
@@ -116,6 +139,8 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     tape_argv: Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
     harness: bool = False
     """True for a worker that measures the harness and is no framework."""
+    default: bool = True
+    """False for a framework that a bench takes only where it is named, or all are asked for."""
     variant: Name | Literal[""] = ""
     """What the backend is started with; empty: as it is."""
     variants: dict[Name, Variant] = {}

@@ -17,6 +17,7 @@ import msgspec
 from rosetta import tasks
 from rosetta.errors import UserError, unknown
 from rosetta.workers.description import INTERPRETERS, Description, Variant, Worker
+from rosetta.workers.environment_tables import environment_complaints
 from rosetta.workers.folders import shown
 
 _COMMON_PLACEHOLDERS = frozenset({*INTERPRETERS.values(), "folder", "variant"})
@@ -111,15 +112,7 @@ def _complaints(worker: Worker, *, is_folder: bool) -> list[str]:
     for name, variant in worker.variants.items():
         key = f"variants.{name}.tasks"
         complaints += _task_complaints(key, variant.tasks or (), worker.tasks)
-    environment = worker.environment
-    keys = ("requirements", "lock", "project")
-    named = [(key, getattr(environment, key, None)) for key in keys]
-    named += [("needs", name) for name in getattr(environment, "needs", ())]
-    for key, value in named:
-        path = Path(value or "")
-        if path.is_absolute() or ".." in path.parts:
-            complaints.append(f"environment.{key}: {str(path)!r} is outside the worker's folder")
-    return complaints
+    return complaints + environment_complaints(worker.environment)
 
 
 def _task_complaints(key: str, named: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -160,5 +153,5 @@ def _argv_complaints(
 
 def _with_key_first(message: str) -> str:
     """msgspec's ``Expected `str`, got `int` - at `$.environment.python``` with the key in front."""
-    found = re.fullmatch(r"(?P<what>.*) - at `\$\.?(?P<key>.*)`", message, re.DOTALL)
+    found = re.fullmatch(r"(?P<what>.*) - at `(?:key` in `)?\$\.?(?P<key>.*)`", message, re.DOTALL)
     return f"{found['key']}: {found['what']}" if found else message

@@ -1,14 +1,20 @@
 """Caffe2: a net that trains and one that predicts, on the same parameter blobs of one workspace."""
 
-import ctypes
 import os
 import platform
+import sys
 
 import numpy as np
 from caffe2.proto import caffe2_pb2
 from caffe2.python import brew, core, model_helper, optimizer, workspace
 from caffe2.python.gru_cell import GRU
 from caffe2.python.modeling.initializers import Initializer
+
+# The runtime loads this file by its path; its neighbours are looked for here, after all else.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+from caffe2_blas import blas
+from resnet50 import norm_blob, resnet50
 
 
 def start(device, threads, variant=""):
@@ -41,7 +47,7 @@ def start(device, threads, variant=""):
             "cuda": options["CUDA_VERSION"],
             "cudnn": options["CUDNN_VERSION"],
         },
-        "tasks": ["mlp", "cnn", "gru"],
+        "tasks": ["mlp", "cnn", "gru", "resnet50"],
         "forms": {"adam": "hat", "momentum": "inside", "gru": "cudnn"},
         "disclosures": {
             "precision": "float32",
@@ -123,6 +129,7 @@ def gru(model, task, training):
 
 
 MODELS = {"mlp": mlp, "cnn": cnn, "gru": gru}
+MODELS["resnet50"] = lambda model, task, training: resnet50(model, task, inputs_of(model))
 
 # Canonical name -> Caffe2's blobs, which are its parts along the first axis, where it isn't a
 # layer's `_w` or `_b`. All gates' products with the input are one matrix, those with the state not.
@@ -144,25 +151,24 @@ class Network:
         self.names = list(parameters)
         task = setup.task
         self.state_size = by_name(task)["gru"]["units"] if task["name"] == "gru" else None
+        trains = "optimiser" in task
+        self.predictor = model_helper.ModelHelper(name="predict", init_params=False)
+        models = [self.predictor]
         with core.DeviceScope(self.device):
-            self.trainer = model_helper.ModelHelper(name="train")
-            with brew.arg_scope([brew.dropout], is_test=not setup.dropout):
-                logits = MODELS[task["name"]](self.trainer, task, training=True)
-            seed_dropout(self.trainer.net, setup.seed)
-            _, loss = self.trainer.net.SoftmaxWithLoss([logits, "labels"], ["softmax", "loss"])
-            self.trainer.AddGradientOperators([loss])
-            add_optimiser(self.trainer, task["optimiser"])
-
-            self.predictor = model_helper.ModelHelper(name="predict", init_params=False)
+            if trains:
+                self.trainer = make_trainer(setup)
+                models.append(self.trainer)
             with brew.arg_scope([brew.dropout], is_test=True):
                 self.logits = MODELS[task["name"]](self.predictor, task, training=False)
-        workspace.RunNetOnce(self.trainer.param_init_net)  # the optimiser's state, random weights
+        for model in models:
+            workspace.RunNetOnce(model.param_init_net)  # the optimiser's state, random weights
         for name, values in parameters.items():
             blobs = blobs_of(name)
             for blob, part in zip(blobs, np.split(values, len(blobs))):
                 self.feed(blob, part)
-        self.set_learning_rate(task["optimiser"]["learning_rate"])
-        for model in (self.trainer, self.predictor):
+        if trains:
+            self.set_learning_rate(task["optimiser"]["learning_rate"])
+        for model in models:
             fed = [inputs_of(model), initial_state_of(model), "labels"]
             workspace.CreateNet(model.net, input_blobs=fed)
 
@@ -226,7 +232,19 @@ def seed_dropout(net, seed):
         op.device_option.random_seed = int(state)
 
 
-def add_optimiser(model, described):
+def make_trainer(setup):
+    """The net of a step: forward, loss, backward, update. It waits to be created."""
+    model = model_helper.ModelHelper(name="train")
+    with brew.arg_scope([brew.dropout], is_test=not setup.dropout):
+        logits = MODELS[setup.task["name"]](model, setup.task, training=True)
+    seed_dropout(model.net, setup.seed)
+    _, loss = model.net.SoftmaxWithLoss([logits, "labels"], ["softmax", "loss"])
+    model.AddGradientOperators([loss])
+    make_optimiser(model, setup.task["optimiser"])
+    return model
+
+
+def make_optimiser(model, described):
     """Adds the update of the parameters to the net.
 
     The learning rate is 1 times what `set_lr_injection` sets: Caffe2's way to change it later.
@@ -256,8 +274,8 @@ def blobs_of(name):
     """Caffe2's names for the parts of the parameter `name`."""
     if name in BLOBS:
         return BLOBS[name]
-    layer, kind = name.split(".")
-    return [layer + {"weight": "_w", "bias": "_b"}[kind]]
+    layer, kind = name.rsplit(".", 1)
+    return [norm_blob(layer, kind) or layer + {"weight": "_w", "bias": "_b"}[kind]]
 
 
 def by_name(task):
@@ -278,20 +296,3 @@ def _find_device(device):
     if reason:
         raise ValueError("device %r is not available: %s" % (device, reason))
     return core.DeviceOption(caffe2_pb2.CUDA, names.index(name))
-
-
-def blas():
-    """What computes the matrix products. Importing Caffe2 has loaded MKL into the process."""
-    loaded = ctypes.CDLL(None)
-    try:
-        version, threads = loaded.MKL_Get_Version_String, loaded.MKL_Get_Max_Threads()
-    except AttributeError:  # a build with another BLAS
-        return {"blas": workspace.C.get_build_options()["BLAS_INFO"]}
-    text = ctypes.create_string_buffer(198)  # the length that MKL's manual says
-    version(text, len(text))
-    return {
-        "blas": text.value.decode().strip(),
-        "blas_threads": str(threads),
-        # With 5, this MKL takes its AVX2 code on processors that aren't Intel's, too: README.md.
-        "MKL_DEBUG_CPU_TYPE": os.environ.get("MKL_DEBUG_CPU_TYPE", "not set"),
-    }

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 from functools import partial
 from operator import attrgetter
 
@@ -12,6 +13,12 @@ import jaxlib
 import numpy as np
 import optax
 from flax import nnx
+
+# The runtime loads this file by its path. Its neighbour is an ordinary module: their folder is put
+# at the end of the import path, where it shadows nothing.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+from resnet50 import ResNet50
 
 
 def start(device, threads):
@@ -36,7 +43,7 @@ def start(device, threads):
             "flax": flax.__version__,
             "optax": optax.__version__,
         },
-        "tasks": ["mlp", "cnn", "gru"],
+        "tasks": ["mlp", "cnn", "gru", "resnet50"],
         "forms": {"adam": "torch", "gru": "cudnn"},
         "disclosures": {
             "precision": "float32, matmul precision 'highest' (TF32 off)",
@@ -122,9 +129,9 @@ class Gru(nnx.Module):
         return self.fc(h)
 
 
-MODULES = {"mlp": Mlp, "cnn": Cnn, "gru": Gru}
+MODULES = {"mlp": Mlp, "cnn": Cnn, "gru": Gru, "resnet50": ResNet50}
 
-# Canonical name -> Flax's path, where it isn't `layer.kernel` or `layer.bias`.
+# Canonical name -> Flax's path, where it isn't told by the kind of the layer.
 PATHS = {
     "embedding.weight": "embedding.embedding",
     "gru.weight_ih": "gru.ih.kernel",
@@ -132,6 +139,7 @@ PATHS = {
     "gru.bias_ih": "gru.ih.bias",
     "gru.bias_hh": "gru.hh.bias",
 }
+NORM_NAMES = {"weight": "scale", "running_mean": "mean", "running_var": "var"}  # of batch norm
 
 
 @partial(jax.jit, donate_argnames="state")
@@ -150,9 +158,10 @@ def train_step(graphdef, state, inputs, labels):
 
 @jax.jit
 def predict(graphdef, state, inputs):
-    """Logits, dropout off."""
+    """Logits or features: dropout off, batch norm with its running statistics."""
     model, _ = nnx.merge(graphdef, state)
-    return nnx.view(model, deterministic=True, raise_if_not_found=False)(inputs)
+    model.eval()
+    return model(inputs)
 
 
 @partial(jax.jit, static_argnames="scale")
@@ -164,12 +173,14 @@ def to_floats(pixels, scale):
 
 
 def make(setup, parameters):
-    """Model and optimiser, with copies of `parameters`."""
+    """Model and optimiser (None where nothing is trained), with copies of `parameters`."""
     model = MODULES[setup.task["name"]](setup.task, nnx.Rngs(setup.seed))
     for name, values in parameters.items():
-        variable(model, name)[...] = jnp.array(to_flax(model, name, values))
+        variable(model, name)[...] = jnp.array(from_canonical(model, name, values))
     if not setup.dropout:
         model = nnx.view(model, deterministic=True, raise_if_not_found=False)
+    if "optimiser" not in setup.task:
+        return model, None
     return model, nnx.Optimizer(model, make_optimiser(setup.task["optimiser"]), wrt=nnx.Param)
 
 
@@ -203,7 +214,7 @@ class Network:
     def parameters(self):
         model, _ = nnx.merge(self.graphdef, self.state)
         return {
-            name: from_flax(model, name, np.asarray(variable(model, name)[...]))
+            name: to_canonical(model, name, np.asarray(variable(model, name)[...]))
             for name in self.names
         }
 
@@ -230,11 +241,14 @@ def make_optimiser(described):
 
 
 def variable(model, name):
-    """The `nnx.Param` of the canonical parameter `name`."""
-    return attrgetter(PATHS.get(name, name.replace("weight", "kernel")))(model)
+    """The `nnx.Variable` of the canonical parameter `name`."""
+    path, _, kind = PATHS.get(name, name).rpartition(".")
+    layer = attrgetter(path)(model)
+    names = NORM_NAMES if isinstance(layer, nnx.BatchNorm) else {"weight": "kernel"}
+    return getattr(layer, names.get(kind, kind))
 
 
-def to_flax(model, name, values):
+def from_canonical(model, name, values):
     """Canonical layout → Flax's: OIHW → HWIO, (out, in) → (in, out), CHW → HWC before a flatten."""
     if name == "embedding.weight" or values.ndim == 1:
         return values
@@ -246,7 +260,7 @@ def to_flax(model, name, values):
     return values.reshape(len(values), -1).T
 
 
-def from_flax(model, name, values):
+def to_canonical(model, name, values):
     """The other way round, as a C-contiguous copy."""
     if name == "embedding.weight" or values.ndim == 1:
         return values.copy()

@@ -18,7 +18,8 @@ CHOICE = "ROSETTA_JULIACALL_BACKEND"
 DEFAULT = "knet"
 FOLDER = Path(__file__).resolve().parent
 JULIA_WORKERS = FOLDER.parents[2] / "julia" / "workers"
-EXE, PROJECT = "PYTHON_JULIACALL_EXE", "PYTHON_JULIACALL_PROJECT"
+EXE = "PYTHON_JULIACALL_EXE"
+PROJECT = "PYTHON_JULIACALL_PROJECT"
 
 Batch = Tuple[Any, np.ndarray, np.ndarray]
 

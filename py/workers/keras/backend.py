@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-# The runtime loads this file by its path. Its neighbour is an ordinary module: their folder is put
+# The runtime loads this file by its path. Its neighbours are ordinary modules: their folder is put
 # at the end of the import path, where it shadows nothing.
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
@@ -43,7 +43,7 @@ def start(device, threads, variant=""):
             "keras": keras.__version__,
             **versions,
         },
-        "tasks": ["mlp", "cnn", "gru"],
+        "tasks": ["mlp", "cnn", "gru", "resnet50"],
         "forms": {"adam": "hat", "momentum": "inside", "gru": "cudnn"},
         "disclosures": {
             "precision": "float32, TF32 off",
@@ -62,11 +62,13 @@ def build(setup, parameters):
 
 
 def mlp(layers, shape, dropout):
-    return [
-        keras.Input(shape),
-        keras.layers.Dense(layers["fc1"]["units"], activation="relu", name="fc1"),
-        keras.layers.Dense(layers["fc2"]["units"], name="fc2"),
-    ]
+    return keras.Sequential(
+        [
+            keras.Input(shape),
+            keras.layers.Dense(layers["fc1"]["units"], activation="relu", name="fc1"),
+            keras.layers.Dense(layers["fc2"]["units"], name="fc2"),
+        ]
+    )
 
 
 def cnn(layers, shape, dropout):
@@ -79,48 +81,64 @@ def cnn(layers, shape, dropout):
     def drop(name):
         return keras.layers.Dropout(layers[name]["rate"] if dropout else 0.0, name=name)
 
-    return [
-        keras.Input((rows, columns, channels)),
-        conv("conv1", activation="relu"),
-        conv("conv2"),
-        keras.layers.MaxPooling2D(2),
-        keras.layers.ReLU(),
-        drop("dropout1"),
-        conv("conv3", activation="relu"),
-        conv("conv4"),
-        keras.layers.MaxPooling2D(2),
-        keras.layers.ReLU(),
-        drop("dropout2"),
-        keras.layers.Flatten(),
-        keras.layers.Dense(layers["fc1"]["units"], activation="relu", name="fc1"),
-        drop("dropout3"),
-        keras.layers.Dense(layers["fc2"]["units"], name="fc2"),
-    ]
+    return keras.Sequential(
+        [
+            keras.Input((rows, columns, channels)),
+            conv("conv1", activation="relu"),
+            conv("conv2"),
+            keras.layers.MaxPooling2D(2),
+            keras.layers.ReLU(),
+            drop("dropout1"),
+            conv("conv3", activation="relu"),
+            conv("conv4"),
+            keras.layers.MaxPooling2D(2),
+            keras.layers.ReLU(),
+            drop("dropout2"),
+            keras.layers.Flatten(),
+            keras.layers.Dense(layers["fc1"]["units"], activation="relu", name="fc1"),
+            drop("dropout3"),
+            keras.layers.Dense(layers["fc2"]["units"], name="fc2"),
+        ]
+    )
 
 
 def gru(layers, shape, dropout):
     vocabulary, dimension = layers["embedding"]["vocabulary"], layers["embedding"]["dimension"]
-    return [
-        keras.Input(shape, dtype="int32"),
-        keras.layers.Embedding(vocabulary, dimension, name="embedding"),
-        keras.layers.GRU(layers["gru"]["units"], name="gru"),  # reset_after is the default
-        keras.layers.Dense(layers["fc"]["units"], name="fc"),
-    ]
+    return keras.Sequential(
+        [
+            keras.Input(shape, dtype="int32"),
+            keras.layers.Embedding(vocabulary, dimension, name="embedding"),
+            keras.layers.GRU(layers["gru"]["units"], name="gru"),  # reset_after is the default
+            keras.layers.Dense(layers["fc"]["units"], name="fc"),
+        ]
+    )
 
 
-LAYERS = {"mlp": mlp, "cnn": cnn, "gru": gru}
+def resnet50(layers, shape, dropout):
+    from resnet50 import make_resnet50  # not before `start`: it imports Keras
+
+    return make_resnet50(layers, shape)
+
+
+MODELS = {"mlp": mlp, "cnn": cnn, "gru": gru, "resnet50": resnet50}
+NORM = [".weight", ".bias", ".running_mean", ".running_var"]  # of batch norm, in Keras's order
 
 
 class Network:
     def __init__(self, setup, parameters):
         task = setup.task
         self.input, self.names = task["input"], [p["name"] for p in task["parameters"]]
-        layers = LAYERS[task["name"]](by_name(task), self.input["shape"], setup.dropout)
-        self.model = keras.Sequential(layers)
+        model = MODELS[task["name"]]
+        self.model = model(by_name(task), self.input["shape"], setup.dropout)
         self.flat = flattened_image(self.model)
+        given = {keras_name(name): values for name, values in parameters.items()}
         for layer in self.with_weights():
-            layer.set_weights(to_keras(layer.name, parameters, self.flat))
-        optimiser = make_optimiser(task["optimiser"])
+            layer.set_weights(from_canonical(layer.name, given, self.flat))
+        if "optimiser" in task:
+            self.compile(task["optimiser"])
+
+    def compile(self, described):
+        optimiser = make_optimiser(described)
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         self.model.compile(optimiser, loss)
         optimiser.build(self.model.trainable_variables)  # or the first step does it
@@ -128,12 +146,12 @@ class Network:
 
     def to_device(self, inputs, labels):
         batch = self.inputs_to_device(inputs), keras.ops.convert_to_tensor(labels)
-        wait_for(batch)
+        synchronise(batch)
         return batch
 
     def train_step(self, batch):
         loss = self.model.train_on_batch(*batch)
-        wait_for(variable.value for variable in self.variables)  # the loss is there before them
+        synchronise(variable.value for variable in self.variables)  # the loss is there before them
         return float(loss)
 
     def set_learning_rate(self, rate):
@@ -145,8 +163,8 @@ class Network:
     def parameters(self):
         found = {}
         for layer in self.with_weights():
-            found.update(from_keras(layer.name, layer.get_weights(), self.flat))
-        return {name: np.array(found[name], np.float32, order="C") for name in self.names}
+            found.update(to_canonical(layer.name, layer.get_weights(), self.flat))
+        return {n: np.array(found[keras_name(n)], np.float32, order="C") for n in self.names}
 
     def inputs_to_device(self, inputs):
         tensor = keras.ops.convert_to_tensor(inputs)
@@ -195,7 +213,7 @@ def mended(optimiser):
     return Mended
 
 
-def wait_for(tensors):
+def synchronise(tensors):
     """Return when the device has computed `tensors`."""
     if chosen["variant"] == "jax":
         import jax
@@ -212,7 +230,12 @@ def wait_for(tensors):
         tf.test.experimental.sync_devices()
 
 
-def to_keras(name, p, flat):
+def keras_name(name):
+    """Of a canonical parameter, with its layer's name here: layer1_0_conv1.weight."""
+    return name.replace(".", "_", name.count(".") - 1)
+
+
+def from_canonical(name, p, flat):
     """The weights of the layer `name` in Keras's order and layout; `p` are the canonical ones."""
     if name == "embedding":
         return [p["embedding.weight"]]
@@ -220,17 +243,19 @@ def to_keras(name, p, flat):
         biases = np.stack([p["gru.bias_ih"], p["gru.bias_hh"]], axis=1)
         matrices = p["gru.weight_ih"], p["gru.weight_hh"], biases
         return [swap_gates(matrix).T for matrix in matrices]
-    weight, bias = p[name + ".weight"], p[name + ".bias"]
+    if name + ".running_mean" in p:
+        return [p[name + suffix] for suffix in NORM]
+    weight, bias = p[name + ".weight"], [p[name + ".bias"]] if name + ".bias" in p else []
     if weight.ndim == 4:
-        return [weight.transpose(2, 3, 1, 0), bias]
+        return [weight.transpose(2, 3, 1, 0), *bias]
     if name == "fc1" and flat:
         rows, columns, channels = flat
         weight = weight.reshape(-1, channels, rows, columns).transpose(0, 2, 3, 1)
-    return [weight.reshape(len(bias), -1).T, bias]
+    return [weight.reshape(len(weight), -1).T, *bias]
 
 
-def from_keras(name, weights, flat):
-    """The inverse of `to_keras`: canonical name -> values."""
+def to_canonical(name, weights, flat):
+    """The inverse of `from_canonical`: name -> values."""
     if name == "embedding":
         return {"embedding.weight": weights[0]}
     if name == "gru":
@@ -241,14 +266,14 @@ def from_keras(name, weights, flat):
             "gru.bias_ih": biases[:, 0],
             "gru.bias_hh": biases[:, 1],
         }
-    weight, bias = weights
+    weight, *others = weights
     if weight.ndim == 4:
         weight = weight.transpose(3, 2, 0, 1)
     elif name == "fc1" and flat:
-        weight = weight.T.reshape(-1, *flat).transpose(0, 3, 1, 2).reshape(len(bias), -1)
+        weight = weight.T.reshape(-1, *flat).transpose(0, 3, 1, 2).reshape(len(others[0]), -1)
     else:
         weight = weight.T
-    return {name + ".weight": weight, name + ".bias": bias}
+    return {name + suffix: values for suffix, values in zip(NORM, [weight, *others])}
 
 
 def swap_gates(matrix):

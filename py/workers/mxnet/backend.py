@@ -36,7 +36,7 @@ def start(device, threads, variant=""):
             "numpy": np.__version__,
             "mxnet": mx.__version__,
         },
-        "tasks": ["mlp", "cnn", "gru"],
+        "tasks": ["mlp", "cnn", "gru", "resnet50"],
         "forms": {"adam": "hat", "momentum": "inside", "gru": "cudnn"},
         "disclosures": {
             "precision": PRECISION[variant],

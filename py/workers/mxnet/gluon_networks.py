@@ -58,7 +58,57 @@ class Gru(gluon.HybridBlock):
         return self.fc(F.slice_axis(outputs, axis=0, begin=-1, end=None).squeeze(axis=0))
 
 
-BLOCKS = {"mlp": Mlp, "cnn": Cnn, "gru": Gru}
+def conv_and_norm(channels, filters, kernel, stride=1):
+    """A convolution without bias, padded on both sides alike, and its batch norm."""
+    conv = nn.Conv2D(filters, kernel, stride, kernel // 2, use_bias=False, in_channels=channels)
+    return conv, nn.BatchNorm(epsilon=1e-5, in_channels=filters)
+
+
+class Bottleneck(gluon.HybridBlock):
+    def __init__(self, channels, layer):
+        super().__init__()
+        width, stride, filters = layer["width"], layer["stride"], 4 * layer["width"]
+        self.conv1, self.bn1 = conv_and_norm(channels, width, 1)
+        self.conv2, self.bn2 = conv_and_norm(width, width, 3, stride)
+        self.conv3, self.bn3 = conv_and_norm(width, filters, 1)
+        self.relu = nn.Activation("relu")
+        self.downsample = nn.HybridSequential()  # of nothing: the identity
+        if layer["projection"]:
+            self.downsample.add(*conv_and_norm(channels, filters, 1, stride))
+
+    def hybrid_forward(self, F, x):  # noqa: N803
+        y = self.relu(self.bn1(self.conv1(x)))
+        y = self.relu(self.bn2(self.conv2(y)))
+        return self.relu(self.bn3(self.conv3(y)) + self.downsample(x))
+
+
+class ResNet50(gluon.HybridBlock):
+    """The zoo's `resnet50_v1` has the strides in the first 1×1, and biases in some convolutions."""
+
+    def __init__(self, setup):
+        super().__init__()
+        layers = by_name(setup.task)
+        first, channels = layers["conv1"], layers["conv1"]["filters"]
+        self.conv1, self.bn1 = conv_and_norm(
+            setup.task["input"]["shape"][0], channels, first["kernel"], first["stride"]
+        )
+        self.relu = nn.Activation("relu")
+        self.pool = nn.MaxPool2D(3, strides=2, padding=1)
+        for stage, blocks in (("layer1", 3), ("layer2", 4), ("layer3", 6), ("layer4", 3)):
+            made = nn.HybridSequential()
+            for block in range(blocks):
+                layer = layers["%s.%d" % (stage, block)]
+                made.add(Bottleneck(channels, layer))
+                channels = 4 * layer["width"]
+            setattr(self, stage, made)
+
+    def hybrid_forward(self, F, x):  # noqa: N803
+        x = self.pool(self.relu(self.bn1(self.conv1(x))))
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return F.mean(x, axis=(2, 3))
+
+
+BLOCKS = {"mlp": Mlp, "cnn": Cnn, "gru": Gru, "resnet50": ResNet50}
 
 # Canonical name -> Gluon's, where they differ: the layers of an rnn.GRU are numbered.
 NAMES = {
@@ -67,6 +117,7 @@ NAMES = {
     "gru.bias_ih": "gru.l0_i2h_bias",
     "gru.bias_hh": "gru.l0_h2h_bias",
 }
+NORM_NAMES = {"weight": "gamma", "bias": "beta"}
 
 
 class Network:
@@ -80,6 +131,8 @@ class Network:
         # Other shapes are still allowed, and then set up anew. Without static_shape the GRU's
         # workspace is allocated in every step.
         self.net.hybridize(static_alloc=True, static_shape=True)
+        if "optimiser" not in self.task:
+            return  # it goes forward only
         self.loss = gluon.loss.SoftmaxCrossEntropyLoss()
         self.loss.hybridize(static_alloc=True, static_shape=True)
         self.trainer = gluon.Trainer(
@@ -87,8 +140,13 @@ class Network:
         )
 
     def parameter(self, name):
-        layer, attribute = NAMES.get(name, name).split(".")
-        return getattr(getattr(self.net, layer), attribute)
+        *path, attribute = NAMES.get(name, name).split(".")
+        block = self.net
+        for part in path:  # the blocks of a sequence have numbers
+            block = block[int(part)] if part.isdigit() else getattr(block, part)
+        if isinstance(block, nn.BatchNorm):
+            attribute = NORM_NAMES.get(attribute, attribute)
+        return getattr(block, attribute)
 
     def to_device(self, inputs, labels):
         labels = mx.nd.array(labels, ctx=self.ctx, dtype="int32")

@@ -55,7 +55,54 @@ def gru(setup, tokens):
     return mx.sym.FullyConnected(x, num_hidden=layers["fc"]["units"], name="fc")
 
 
-SYMBOLS = {"mlp": mlp, "cnn": cnn, "gru": gru}
+# Batch norm's variables under the canonical names; its own would be `bn1_gamma`, `bn1_moving_mean`.
+NORM_SUFFIXES = {
+    "gamma": "_weight",
+    "beta": "_bias",
+    "moving_mean": "_running_mean",
+    "moving_var": "_running_var",
+}
+
+
+def conv_and_norm(x, conv, norm, filters, kernel, stride=1):
+    """A convolution without bias, padded on both sides alike, and its batch norm."""
+    x = mx.sym.Convolution(
+        x,
+        num_filter=filters,
+        kernel=(kernel, kernel),
+        stride=(stride, stride),
+        pad=(kernel // 2, kernel // 2),
+        no_bias=True,
+        name=conv,
+    )
+    held = {key: mx.sym.Variable(norm + suffix) for key, suffix in NORM_SUFFIXES.items()}
+    # The defaults are another epsilon, 1e-3, and a weight of 1 whatever it is set to.
+    return mx.sym.BatchNorm(x, **held, eps=1e-5, fix_gamma=False, use_global_stats=True, name=norm)
+
+
+def bottleneck(x, name, layer):
+    width, stride = layer["width"], layer["stride"]
+    y = relu(conv_and_norm(x, name + "_conv1", name + "_bn1", width, 1))
+    y = relu(conv_and_norm(y, name + "_conv2", name + "_bn2", width, 3, stride))
+    y = conv_and_norm(y, name + "_conv3", name + "_bn3", 4 * width, 1)
+    if layer["projection"]:
+        down = name + "_downsample_"
+        x = conv_and_norm(x, down + "0", down + "1", 4 * width, 1, stride)
+    return relu(y + x)
+
+
+def resnet50(setup, x):
+    layers = by_name(setup.task)
+    first = layers["conv1"]
+    x = conv_and_norm(x, "conv1", "bn1", first["filters"], first["kernel"], first["stride"])
+    x = mx.sym.Pooling(relu(x), kernel=(3, 3), stride=(2, 2), pad=(1, 1), pool_type="max")
+    for layer in setup.task["layers"]:
+        if layer["kind"] == "bottleneck":
+            x = bottleneck(x, layer["name"].replace(".", "_"), layer)
+    return mx.sym.mean(x, axis=(2, 3))
+
+
+SYMBOLS = {"mlp": mlp, "cnn": cnn, "gru": gru, "resnet50": resnet50}
 
 # A fused cell has one vector, `gru_parameters`: these in a row, with gates reset, update, new.
 PACKED = ["gru.weight_ih", "gru.weight_hh", "gru.bias_ih", "gru.bias_hh"]
@@ -66,17 +113,27 @@ class Network:
         self.task = setup.task
         self.ctx = find_device(setup.device)
         self.shapes = {entry["name"]: entry["shape"] for entry in self.task["parameters"]}
-        logits = SYMBOLS[self.task["name"]](setup, mx.sym.Variable("data"))
+        output = SYMBOLS[self.task["name"]](setup, mx.sym.Variable("data"))
+        dtype = "int32" if self.task["input"]["kind"] == "tokens" else "float32"
+        self.data = [DataDesc("data", (setup.batch_size, *self.task["input"]["shape"]), dtype)]
+        self.predictor = mx.mod.Module(output, label_names=None, context=self.ctx)
+        if "optimiser" in self.task:
+            self.bind_trainer(output, setup.batch_size, parameters)
+            # The same network up to the logits, with the same parameters in memory.
+            self.predictor.bind(self.data, for_training=False, shared_module=self.module)
+        else:
+            self.module = self.predictor
+            self.module.bind(self.data, for_training=False)
+            self.fill(parameters)
+
+    def bind_trainer(self, logits, batch_size, parameters):
         # Its output is the probabilities, its gradient the cross-entropy's: that of the sum, unless
         # it is told to divide by the size of the batch.
         output = mx.sym.SoftmaxOutput(logits, normalization="batch", name="softmax")
-
-        dtype = "int32" if self.task["input"]["kind"] == "tokens" else "float32"
-        data = [DataDesc("data", (setup.batch_size, *self.task["input"]["shape"]), dtype)]
-        labels = [DataDesc("softmax_label", (setup.batch_size,))]
+        labels = [DataDesc("softmax_label", (batch_size,))]
         self.module = mx.mod.Module(output, context=self.ctx)
-        self.module.bind(data, labels, for_training=True)
-        self.module.init_params(initializer=None, arg_params=packed(parameters))
+        self.module.bind(self.data, labels, for_training=True)
+        self.fill(parameters)
         self.optimiser = make_optimiser(self.task["optimiser"])
         with warnings.catch_warnings():
             # Module would divide gradients by the size that it was bound with, which a smaller last
@@ -85,9 +142,11 @@ class Network:
             self.module.init_optimizer(optimizer=self.optimiser)
         self.metric = mx.metric.CrossEntropy()
 
-        # The same network up to the logits, with the same parameters in memory.
-        self.predictor = mx.mod.Module(logits, label_names=None, context=self.ctx)
-        self.predictor.bind(data, for_training=False, shared_module=self.module)
+    def fill(self, parameters):
+        arguments = from_canonical(parameters)
+        states = self.module.symbol.list_auxiliary_states()  # batch norm's running statistics
+        auxiliary = {name: arguments.pop(name) for name in states}
+        self.module.init_params(initializer=None, arg_params=arguments, aux_params=auxiliary)
 
     def to_device(self, inputs, labels):
         labels = mx.nd.array(labels, ctx=self.ctx)  # SoftmaxOutput wants them as it has its logits
@@ -110,11 +169,12 @@ class Network:
         return self.predictor.get_outputs()[0].asnumpy()
 
     def parameters(self):
-        arguments, _ = self.module.get_params()
-        return unpacked({name: a.asnumpy() for name, a in arguments.items()}, self.shapes)
+        arguments, auxiliary = self.module.get_params()
+        arrays = {name: a.asnumpy() for name, a in {**arguments, **auxiliary}.items()}
+        return to_canonical(arrays, self.shapes)
 
 
-def packed(parameters):
+def from_canonical(parameters):
     """Canonical arrays under Module's names: `fc1.weight` is `fc1_weight`."""
     arguments = {n.replace(".", "_"): v for n, v in parameters.items() if n not in PACKED}
     if PACKED[0] in parameters:
@@ -122,8 +182,8 @@ def packed(parameters):
     return {name: mx.nd.array(values) for name, values in arguments.items()}
 
 
-def unpacked(arguments, shapes):
-    """The reverse of `packed`: arrays of these canonical names and `shapes`."""
+def to_canonical(arguments, shapes):
+    """The reverse of `from_canonical`: arrays of these canonical names and `shapes`."""
     parts = dict(arguments)
     if "gru_parameters" in parts:
         ends = np.cumsum([np.prod(shapes[n]) for n in PACKED])[:-1]

@@ -5,9 +5,9 @@ import numpy as np
 
 
 def inputs_to_device(inputs, task, ctx):
-    """Tokens as they are; pixels travel as bytes and are scaled where the network computes."""
+    """Pixels that travel as bytes are scaled where the network computes; all else stays."""
     array = mx.nd.array(inputs, ctx=ctx, dtype=inputs.dtype)
-    if task["input"]["kind"] == "tokens":
+    if task["input"]["dtype"] != "uint8":
         return array
     return array.astype("float32") * task["input"].get("scale", 1.0)
 

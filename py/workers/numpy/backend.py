@@ -24,7 +24,7 @@ def start(device: str, threads: int) -> Dict[str, Any]:
     return {
         "framework": {"name": "NumPy", "version": np.__version__},
         "versions": {"numpy": np.__version__, "python": platform.python_version()},
-        "tasks": ["mlp", "cnn", "gru"],
+        "tasks": ["mlp", "cnn", "gru", "resnet50"],
         "forms": {"adam": "torch", "gru": "cudnn"},
         "disclosures": {
             "precision": "float32",
@@ -73,7 +73,7 @@ class Network:
         self._network.set_learning_rate(rate)
 
     def predict(self, inputs: np.ndarray) -> np.ndarray:
-        """Return the logits, float32 (N, classes), with dropout off."""
+        """Return the logits, float32 (N, classes), with dropout off; or the features."""
         return self._network.predict(inputs)
 
     def parameters(self) -> Dict[str, np.ndarray]:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 
 # TensorFlow reads these when it is imported. 1 leaves out what its libraries tell of themselves,
 # and keeps warnings. Keras would take another backend if the user's keras.json names one.
@@ -13,6 +14,13 @@ import tensorflow as tf
 from tensorflow.keras import layers
 from tensorflow.python.framework import ops  # private: see free_networks
 from tensorflow.python.util import _pywrap_util_port  # private: nothing else tells of oneDNN
+
+# The runtime loads this file by its path. Its neighbours are ordinary modules: their folder is put
+# at the end of the import path, where it shadows nothing.
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+
+from keras_layouts import from_canonical, to_canonical
+from resnet50 import make_resnet50
 
 MODES = {"": "tf.function", "eager": "eager", "jit_compile": "tf.function, jit_compile=True (XLA)"}
 chosen = {"variant": ""}
@@ -44,7 +52,7 @@ def start(device, threads, variant=""):
             "cuda": build_info.get("cuda_version", "none"),
             "cudnn": build_info.get("cudnn_version", "none"),
         },
-        "tasks": ["mlp", "cnn", "gru"],
+        "tasks": ["mlp", "cnn", "gru", "resnet50"],
         "forms": {"adam": "hat", "momentum": "inside", "gru": "cudnn"},
         "disclosures": {
             "precision": "float32, TF32 off",
@@ -132,7 +140,7 @@ def make_gru(setup):
     )
 
 
-MODELS = {"mlp": make_mlp, "cnn": make_cnn, "gru": make_gru}
+MODELS = {"mlp": make_mlp, "cnn": make_cnn, "gru": make_gru, "resnet50": make_resnet50}
 
 
 class Network:
@@ -144,12 +152,13 @@ class Network:
         self.model = MODELS[setup.task["name"]](setup)
         for layer in self.model.layers:
             if layer.weights:
-                own = [p for name, p in parameters.items() if name.startswith(layer.name + ".")]
-                layer.set_weights(to_keras(self.model, layer, own))
-        self.optimiser = make_optimiser(setup.task["optimiser"])
-        self.optimiser.build(self.model.trainable_variables)
-        self.step = make_step(self.model, self.optimiser)
-        self.forward = make_forward(self.model)
+                own = [parameters[name] for name in self.names_of(layer)]
+                layer.set_weights(from_canonical(self.model, layer, own))
+        self.forward = make_predict(self.model)
+        if "optimiser" in setup.task:
+            self.optimiser = make_optimiser(setup.task["optimiser"])
+            self.optimiser.build(self.model.trainable_variables)
+            self.step = make_train_step(self.model, self.optimiser)
 
     def to_device(self, inputs, labels):
         return self.inputs_to_device(inputs), tf.constant(labels)
@@ -167,11 +176,16 @@ class Network:
         return self.forward(self.inputs_to_device(inputs)).numpy()
 
     def parameters(self):
-        values = []
+        found = {}
         for layer in self.model.layers:
             if layer.weights:
-                values += from_keras(self.model, layer, layer.get_weights())
-        return {name: np.ascontiguousarray(v) for name, v in zip(self.names, values)}
+                values = to_canonical(self.model, layer, layer.get_weights())
+                found.update(zip(self.names_of(layer), values))
+        return {name: np.ascontiguousarray(found[name]) for name in self.names}
+
+    def names_of(self, layer):
+        """The canonical names of a layer's parameters, in the order of its weights."""
+        return [name for name in self.names if name.startswith(layer.name + ".")]
 
     def inputs_to_device(self, inputs):
         tensor = tf.constant(inputs)
@@ -180,7 +194,7 @@ class Network:
         return tf.cast(tensor, tf.float32) * self.scale if self.pixels else tensor
 
 
-def make_step(model, optimiser):
+def make_train_step(model, optimiser):
     @tf.function(input_signature=open_batches(model, labels=True), jit_compile=_uses_xla())
     def step(inputs, labels):
         with tf.GradientTape() as tape:
@@ -197,7 +211,7 @@ def make_step(model, optimiser):
     return step
 
 
-def make_forward(model):
+def make_predict(model):
     @tf.function(input_signature=open_batches(model, labels=False), jit_compile=_uses_xla())
     def forward(inputs):
         return model(inputs, training=False)
@@ -227,54 +241,6 @@ def make_optimiser(described):
     # the first steps come out 1e-5 too short. Betas that single precision can hold agree.
     betas = [float(np.float32(described[beta])) for beta in ("beta1", "beta2")]
     return tf.keras.optimizers.Adam(rate, *betas, epsilon=described["epsilon"])  # not Keras's 1e-7
-
-
-def to_keras(model, layer, arrays):
-    """A layer's parameters: from the canonical layouts to those of `layer.set_weights`."""
-    if isinstance(layer, layers.Embedding):
-        return arrays
-    if isinstance(layer, layers.GRU):
-        weight_ih, weight_hh, bias_ih, bias_hh = map(swap_gates, arrays)
-        return [weight_ih.T, weight_hh.T, np.stack([bias_ih, bias_hh])]
-    weight, bias = arrays
-    if isinstance(layer, layers.Conv2D):
-        return [weight.transpose(2, 3, 1, 0), bias]  # OIHW -> HWIO
-    image = flattened_image(model, layer)
-    if image:
-        rows, columns, channels = image
-        weight = weight.reshape(-1, channels, rows, columns).transpose(0, 2, 3, 1)
-    return [weight.reshape(len(weight), -1).T, bias]  # (out, in) -> (in, out)
-
-
-def from_keras(model, layer, arrays):
-    """The inverse of `to_keras`."""
-    if isinstance(layer, layers.Embedding):
-        return arrays
-    if isinstance(layer, layers.GRU):
-        kernel, recurrent_kernel, biases = arrays
-        return [swap_gates(array) for array in (kernel.T, recurrent_kernel.T, *biases)]
-    kernel, bias = arrays
-    if isinstance(layer, layers.Conv2D):
-        return [kernel.transpose(3, 2, 0, 1), bias]
-    weight, image = kernel.T, flattened_image(model, layer)
-    if image:
-        weight = weight.reshape(-1, *image).transpose(0, 3, 1, 2)
-    return [weight.reshape(len(weight), -1), bias]
-
-
-def swap_gates(rows):
-    """Gates reset, update, new (canonical) <-> update, reset, new (Keras)."""
-    first, second, new = np.split(rows, 3)
-    return np.concatenate([second, first, new])
-
-
-def flattened_image(model, layer):
-    """(rows, columns, channels) if `layer` comes right after a Flatten, else None.
-
-    Keras flattens them in this order, the canonical network channels first.
-    """
-    before = model.layers[model.layers.index(layer) - 1]
-    return before.input.shape[1:] if isinstance(before, layers.Flatten) else None
 
 
 def by_name(task):

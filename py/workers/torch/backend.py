@@ -12,7 +12,11 @@ from torch import nn
 
 MODES = {"": "eager", "compile": "torch.compile of the module", "channels_last": "eager"}
 # TorchDynamo doesn't trace an nn.GRU: the whole network would run eagerly under another name.
-TASKS = {"": ["mlp", "cnn", "gru"], "compile": ["mlp", "cnn"], "channels_last": ["cnn"]}
+TASKS = {
+    "": ["mlp", "cnn", "gru", "resnet50"],
+    "compile": ["mlp", "cnn", "resnet50"],
+    "channels_last": ["cnn", "resnet50"],
+}
 chosen = {"variant": ""}
 
 
@@ -110,7 +114,54 @@ class Gru(nn.Module):
         return self.fc(outputs[:, -1])
 
 
-MODULES = {"mlp": Mlp, "cnn": Cnn, "gru": Gru}
+class Bottleneck(nn.Module):
+    def __init__(self, inputs, layer):
+        super().__init__()
+        width, stride, outputs = layer["width"], layer["stride"], 4 * layer["width"]
+        self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)  # eps is 1e-5
+        self.conv2 = nn.Conv2d(width, width, 3, stride, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.conv3 = nn.Conv2d(width, outputs, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(outputs)
+        self.downsample = nn.Identity()
+        if layer["projection"]:
+            shortcut = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+            self.downsample = nn.Sequential(shortcut, nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)))
+        y = F.relu(self.bn2(self.conv2(y)))
+        return F.relu(self.bn3(self.conv3(y)) + self.downsample(x))
+
+
+class ResNet50(nn.Module):
+    """As in torchvision, under whose names the parameters travel."""
+
+    def __init__(self, task):
+        super().__init__()
+        layers = by_name(task)
+        channels = layers["conv1"]["filters"]
+        kernel, stride = layers["conv1"]["kernel"], layers["conv1"]["stride"]
+        self.conv1 = nn.Conv2d(
+            task["input"]["shape"][0], channels, kernel, stride, kernel // 2, bias=False
+        )
+        self.bn1 = nn.BatchNorm2d(channels)
+        for stage, blocks in (("layer1", 3), ("layer2", 4), ("layer3", 6), ("layer4", 3)):
+            made = []
+            for block in range(blocks):
+                layer = layers["%s.%d" % (stage, block)]
+                made.append(Bottleneck(channels, layer))
+                channels = 4 * layer["width"]
+            self.add_module(stage, nn.Sequential(*made))
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.bn1(self.conv1(x))), 3, stride=2, padding=1)
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return x.mean((2, 3))
+
+
+MODULES = {"mlp": Mlp, "cnn": Cnn, "gru": Gru, "resnet50": ResNet50}
 
 # Canonical name -> PyTorch's, where they differ. PyTorch numbers the layers of an nn.GRU.
 NAMES = {
@@ -128,9 +179,9 @@ class Network:
         self.scale = setup.task["input"].get("scale", 1.0)
         self.names = [parameter["name"] for parameter in setup.task["parameters"]]
         self.module = MODULES[setup.task["name"]](setup.task)
-        self.module.load_state_dict(
-            {NAMES.get(name, name): torch.from_numpy(p) for name, p in parameters.items()}
-        )
+        given = {NAMES.get(name, name): torch.from_numpy(p) for name, p in parameters.items()}
+        # Batch norm also counts its batches, which only training needs.
+        self.module.load_state_dict({**self.module.state_dict(), **given})
         self.images = torch.contiguous_format
         if chosen["variant"] == "channels_last":
             self.images = torch.channels_last
@@ -139,11 +190,13 @@ class Network:
             for layer in self.module.modules():
                 if isinstance(layer, nn.Dropout):
                     layer.p = 0.0
-        self.module.train()
+        self.trains = "optimiser" in setup.task
+        self.module.train(self.trains)
         self.forward = self.module
         if chosen["variant"] == "compile":
             self.forward = torch.compile(self.module)
-        self.optimiser = make_optimiser(setup.task["optimiser"], self.module)
+        if self.trains:
+            self.optimiser = make_optimiser(setup.task["optimiser"], self.module)
 
     def to_device(self, inputs, labels):
         return self.inputs_to_device(inputs), torch.from_numpy(labels).to(self.device, torch.int64)
@@ -164,9 +217,9 @@ class Network:
 
     def predict(self, inputs):
         self.module.eval()
-        with torch.no_grad():
+        with torch.inference_mode():
             logits = self.forward(self.inputs_to_device(inputs))
-        self.module.train()
+        self.module.train(self.trains)
         return logits.cpu().numpy()
 
     def parameters(self):
@@ -177,7 +230,9 @@ class Network:
         tensor = torch.from_numpy(inputs).to(self.device)
         if not self.pixels:
             return tensor
-        floats = tensor.to(torch.float32).mul_(self.scale)
+        floats = tensor
+        if tensor.dtype == torch.uint8:  # floats are normalised already, and the message's own
+            floats = tensor.to(torch.float32).mul_(self.scale)
         return floats.contiguous(memory_format=self.images) if floats.ndim == 4 else floats
 
 

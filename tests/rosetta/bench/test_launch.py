@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 import zmq
 
+from rosetta import workers
 from rosetta.bench import launch
 
 
@@ -37,6 +39,23 @@ def test_a_worker_finds_the_libzmq_of_pyzmq(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_users_own_libzmq_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROSETTA_LIBZMQ", "/own/libzmq.so")
     assert launch.variables(1)["ROSETTA_LIBZMQ"] == "/own/libzmq.so"
+
+
+def test_a_worker_s_own_variables_are_its_process_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They win over the user's, and Rosetta's own over theirs: a worker can't set those."""
+    monkeypatch.setenv("ROSETTA_HOME", str(tmp_path))
+    monkeypatch.setenv("CACHE", "/home/somebody")
+    worker = workers.get("torch")
+    declared = msgspec.structs.replace(
+        worker.uv, variables={"CACHE": "{environment}/cache", "OMP_NUM_THREADS": "7"}
+    )
+    worker = msgspec.structs.replace(worker, environment=declared)
+    assert launch.variables(1)["CACHE"] == "/home/somebody"
+    found = launch.variables(1, worker)
+    assert found["CACHE"] == f"{tmp_path}/environments/torch/cache"
+    assert found["OMP_NUM_THREADS"] == "1"
 
 
 def test_the_loader_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

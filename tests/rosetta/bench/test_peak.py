@@ -12,7 +12,7 @@ import pytest
 from rosetta import workers
 from rosetta.bench.participant import Participant
 from rosetta.bench.peak import matrix_peak
-from rosetta.tasks.operations import training_operations
+from rosetta.tasks.operations import step_operations
 
 from .test_participant import TORCH_LIKE, plan, result, trained
 
@@ -40,7 +40,7 @@ def row(participant: Participant, device: str = "cpu", peak: float | None = 1e12
 def test_the_share_is_of_the_operations_that_the_task_needs() -> None:
     """64 samples a millisecond, on a machine that can do 10¹² operations a second."""
     steps = [result(n, copy_ns=0, step_ns=10**6) for n in range(9)]
-    expected = 64 * training_operations(plan().task) / 1e-3 / 1e12
+    expected = 64 * step_operations(plan().task) / 1e-3 / 1e12
     assert row(trained(*steps)).peak_share == pytest.approx(expected)
 
 

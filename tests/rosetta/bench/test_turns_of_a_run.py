@@ -46,7 +46,6 @@ def test_an_absent_worker_does_not_make_another_one_first_more_often(
         threads=1,
         device="cpu",
         prove=False,
-        warmup=0,
     )
     summary = run(plan, PlainReporter(Console(stderr=True)))
     assert [row.status for row in summary.rows] == ["ok", "skipped", "ok"]

@@ -129,7 +129,7 @@ def test_synthetic_data_that_are_asked_for_need_no_excuse() -> None:
 
 def test_output_that_is_piped_is_wide_enough_for_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", io.StringIO())
-    assert options.output().width == 200
+    assert options.output().width == 100_000
 
 
 def test_sentences_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,6 +42,7 @@ def test_the_documentation_lists_all_checks():
     assert text.endswith(listing()), "rosetta conform --list says what belongs there"
 
 
+@pytest.mark.exhaustive
 def test_who_is_wrong_in_nothing_passes_what_wrong_ones_fail():
     """Without this a check that fails for everybody would count as one that catches somebody."""
     subject = dataclasses.replace(of("none"), harness=True)
@@ -64,7 +65,7 @@ def test_who_has_no_shared_memory_is_not_sent_any():
     found = {outcome.name: outcome for outcome in report.checks}
     assert found["planes.not_agreed"].status == "ok"
     shared = [outcome for name, outcome in found.items() if name.startswith("planes.shm")]
-    assert len(shared) == 4
+    assert len(shared) == 5
     assert {outcome.came for outcome in shared} == {"its HELLO doesn't have the plane shm"}
 
 
@@ -89,6 +90,7 @@ def test_who_can_not_compute_with_so_many_threads_says_so_and_is_not_asked():
     assert conform(one, only=lambda name: name == "greeting.conditions").passed
 
 
+@pytest.mark.exhaustive
 def test_who_watches_its_parent_may():
     report = conform(
         of("watches its parent only", Deadlines(start=90, setup=60, first_step=60, step=60, end=5)),
@@ -106,12 +108,14 @@ def test_who_fails_one_check_is_asked_for_the_others_all_the_same():
     assert wrong == ["greeting.welcome"]
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_left_of_a_worker_that_leaves_a_daemon():
     conform(of("leaves a daemon"), only=lambda name: name == "endings.bye")
     left = [p for p in psutil.process_iter() if p.uids().real == os.getuid() and _is_marked(p)]
     assert left == []
 
 
+@pytest.mark.exhaustive
 def test_what_does_not_answer_again_and_again_is_not_asked_for_ever():
     deadlines = Deadlines(start=90, setup=60, first_step=3, step=3, end=5)
     chapters = ("training.", "credit.", "endings.deadlines")

@@ -79,6 +79,7 @@ CAUGHT = [
     ("answers out of order", "credit.two credit.many credit.mixed", "was due"),
     ("reads the next place", "planes.shm", "other logits"),
     ("keeps what was shared", "planes.shm_reused", "isn't there any more"),
+    ("keeps the parameters where they were", "planes.shm_parameters", "aren't what SETUP told"),
     ("times too much", "numbers.times", "of which only"),
     ("does not time the wait", "numbers.times", "wait_ns 0"),
     ("writes long waits as floats", "numbers.long_wait", "Expected `int`, got `float`"),

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from rosetta.datasets import DataError, load
+from rosetta.datasets import DataError, images, load
 
 
 def make(task, seed=1):
@@ -26,9 +26,18 @@ def test_shape_and_dtype_are_the_tasks(tasks, name):
 
 def test_large_images_are_fewer_and_need_no_labels(tasks):
     dataset = make(tasks["resnet50"])
-    assert dataset.train.inputs.shape == (222, 3, 224, 224)
-    assert len(dataset.test) == 44
+    assert dataset.train.inputs.shape == (111, 3, 224, 224)
+    assert len(dataset.test) == 22
     assert not dataset.train.labels.any()
+
+
+def test_images_that_come_as_floats_are_normalised(tasks):
+    inputs = make(tasks["resnet50"]).train.inputs
+    assert inputs.dtype == np.float32
+    for channel, (mean, deviation) in enumerate(zip(images.MEAN, images.DEVIATION, strict=True)):
+        pixels = (inputs[:, channel].astype(np.float64) * deviation + mean) * 255
+        np.testing.assert_allclose(pixels, pixels.round(), atol=1e-4)
+        assert 0 <= pixels.round().min() < pixels.round().max() <= 255
 
 
 # The bytes must never change by themselves: a change here makes old results incomparable.
@@ -92,7 +101,7 @@ def test_it_is_made_in_a_moment(tasks):
 
 def test_other_inputs_are_refused(tasks):
     task = tasks["gru"] | {"input": {"dtype": "float32", "shape": [3]}}
-    with pytest.raises(DataError, match="uint8 pixels or int32 tokens"):
+    with pytest.raises(DataError, match="uint8 pixels, int32 tokens, or"):
         make(task)
     with pytest.raises(DataError, match="vocabulary of 5 words"):
         make(tasks["gru"] | {"input": {"dtype": "int32", "shape": [3], "vocabulary": 5}})

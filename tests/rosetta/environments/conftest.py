@@ -43,14 +43,19 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Worke
     monkeypatch.setenv("ROSETTA_HOME", str(tmp_path / "home"))
 
     def described(
-        lock: str, python: str = RUNNING, framework: str = "msgpack", requirements: str = ""
+        lock: str,
+        python: str = RUNNING,
+        framework: str = "msgpack",
+        requirements: str = "",
+        more: str = "",
     ) -> Worker:
+        """`more`: lines of the ``[environment]`` table."""
         folder = tmp_path / "workers" / "tiny"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "requirements.lock").write_text(lock)
         (folder / "requirements.in").write_text(requirements)
         file = folder / "worker.toml"
-        file.write_text(WORKER_TOML.format(python=python, framework=framework))
+        file.write_text(WORKER_TOML.format(python=python, framework=framework) + more)
         return workers.read(file)[0]
 
     return described

@@ -37,6 +37,7 @@ def test_ceiling_counts_copies_and_compares_each_plane_with_each_peer():
         "inline_ipc": [20 * MS] * 5,
         "shm": [10 * MS] * 5,
         "pyzmq_ipc": [30 * MS] * 5,
+        "pyzmq_ipc_answered": [40 * MS] * 5,
         "memcpy": [2 * MS] * 5,
     }
     found = ceiling.result(times, count=50)
@@ -45,7 +46,10 @@ def test_ceiling_counts_copies_and_compares_each_plane_with_each_peer():
     assert {plane: leaf.copies for plane, leaf in found.items()} == pytest.approx(
         {"inline_tcp": 20, "inline_ipc": 10, "shm": 5}
     )
-    assert set(found["shm"].peers) == {"pyzmq_ipc"}
+    assert {n: p.answered for n, p in found["shm"].peers.items()} == {
+        "pyzmq_ipc": False,
+        "pyzmq_ipc_answered": True,
+    }
     peer = found["shm"].peers["pyzmq_ipc"]
     assert (peer.ratio, peer.batches_per_s) == pytest.approx((3, 50 / 0.03))
     assert found["inline_tcp"].peers["pyzmq_ipc"].ratio == pytest.approx(0.75)

@@ -13,7 +13,7 @@ from rich.console import Console
 import canned_harness as canned
 from rosetta.harness import Harness
 from rosetta.harness.goals import goals
-from rosetta.harness.tables import ceiling_table, goals_table, sentences
+from rosetta.harness.tables import ceiling_tables, goals_table, sentences
 from rosetta.protocol.schema import schema_of
 
 
@@ -24,7 +24,9 @@ def test_each_goal_is_met_or_not():
         "torch on cnn, driven / plain script, samples/s": (">= 0.98", False),
         "torch on gru, driven / plain script, samples/s": (">= 0.98", True),
         "shm / a, batches/s, 196,608 bytes to 1 worker": ("> 1", True),
+        "shm / a_answered, batches/s, 196,608 bytes to 1 worker": ("> 1", True),
         "shm / b, batches/s, 196,608 bytes to 2 workers": ("> 2", False),
+        "shm / a_answered, batches/s, 196,608 bytes to 2 workers": ("> 2", False),
         "round trip of an empty batch / raw ROUTER-DEALER": ("<= 1.5", False),
         "growth of the coordinator in 20,000 steps": ("< 20 MB", True),
     }
@@ -39,6 +41,7 @@ def test_each_goal_is_met_or_not():
         ("round_trip", msgspec.structs.replace(canned.harness().round_trip, ratio=1.51), False),
         ("ceiling", {"shm": {"196608": {"4": canned.ceiling(a=4.1)}}}, True),
         ("ceiling", {"shm": {"196608": {"4": canned.ceiling(a=4.1, b=3.9)}}}, False),
+        ("ceiling", {"shm": {"196608": {"4": canned.ceiling(a_answered=3.9)}}}, False),
         ("overhead", {"torch": {"gru": canned.overhead(0.9799)}}, False),
     ],
 )
@@ -69,8 +72,17 @@ def test_the_tables_show_goals_figures_and_what_is_missing():
     harness = canned.harness()
     harness.goals, harness.absent = goals(harness), {"ceiling.peers.ray": "not\nasked for"}
     console = Console(width=200, record=True, file=io.StringIO())
-    console.print(ceiling_table(harness), goals_table(harness.goals), *sentences(harness))
+    console.print(*ceiling_tables(harness), goals_table(harness.goals), *sentences(harness))
     text = console.export_text()
-    for words in ("inline_tcp", "196,608", "goal met", "not met", "0.910", ">= 0.90"):
+    for words in (
+        "a_answered",
+        "peers answer every batch",
+        "inline_tcp",
+        "196,608",
+        "goal met",
+        "not met",
+        "0.910",
+        ">= 0.90",
+    ):
         assert words in text
     assert "absent: ceiling.peers.ray: not asked for" in text

@@ -12,7 +12,8 @@ import pytest
 
 import waiting
 from rosetta import environments
-from rosetta.harness.peers import Memcpy, PeerError, PushPull, Queue
+from rosetta.coordinator import Router, Session
+from rosetta.harness.peers import WINDOW, Answered, Memcpy, PeerError, PushPull, Queue, _paced
 from rosetta.harness.ray_peer import RayStore, description
 from rosetta.harness.round_trip import PingPong
 from rosetta.results import RunDirectory
@@ -47,6 +48,35 @@ def test_blocks_of_any_length_reach_any_number_of_receivers(tmp_path, name):
     assert not [p for p in psutil.Process().children() if "spawn_main" in " ".join(p.cmdline())]
 
 
+@pytest.mark.parametrize("name", ["tcp", "ipc", "queue"])
+def test_each_batch_can_be_answered_by_the_same_receivers(tmp_path, name):
+    with peers(tmp_path)[name]() as peer, Answered(peer) as answered:
+        for count, workers in ((1, 1), (7, 2), (3, 1)):
+            assert answered.carry(BATCHES, count, workers) > 0
+            assert peer.carry(BATCHES, count, workers) > 0
+
+
+@pytest.mark.parametrize(("window", "most"), [(None, 1), (2, 2), (1, 1)])
+def test_no_more_batches_than_the_window_are_unanswered(window, most):
+    under_way, waited = [], []
+
+    def send(number, answer):
+        if answer:
+            under_way.append(number)
+        assert len(under_way) <= most
+
+    _paced(7, window, send, lambda: waited.append(under_way.pop(0)))
+    assert under_way == []
+    assert waited == ([6] if window is None else list(range(7)))
+
+
+def test_the_window_is_a_session_s_credit():
+    session = Session(Router(), "null", "run")
+    assert session.credit == WINDOW
+    session.close()
+    session.router.close()
+
+
 @pytest.mark.parametrize("name", ["ipc", "queue"])
 def test_a_receiver_that_is_gone_is_found_out(tmp_path, monkeypatch, name):
     with peers(tmp_path)[name]() as peer:
@@ -65,6 +95,7 @@ def test_the_ping_pong_comes_back(tmp_path):
         assert raw.trips(5) > 0
 
 
+@pytest.mark.exhaustive
 def test_receivers_end_with_the_process_that_started_them(tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(ORPHANS)
@@ -90,4 +121,5 @@ def test_ray_s_store_carries_too_and_leaves_nothing_in_the_home(tmp_path, monkey
         RayStore(2, directory, scratch) as store,
     ):
         assert store.carry(BATCHES, 3, 2) > 0
+        assert Answered(store).carry(BATCHES, 7, 2) > 0
     assert list((tmp_path / "home").iterdir()) == []

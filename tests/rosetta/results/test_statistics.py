@@ -108,6 +108,7 @@ def coverage(blocks: int, runs: int = 400, truth: float = 2.0) -> float:
     return held / runs
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("blocks", [8, 10, 40])
 def test_the_interval_holds_the_truth_about_as_often_as_it_says(blocks: int) -> None:
     """A default run has 10 or 40 blocks. 95 % of 400 runs, three standard errors on each side."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rosetta import tasks
-from rosetta.tasks.operations import training_operations
+from rosetta.tasks.operations import step_operations
 
 MLP = 2 * 784 * 128 * 2 + 2 * 128 * 10 * 3
 CONV1 = 2 * (50 * 3 * 9) * 32 * 32
@@ -20,8 +20,8 @@ GRU = 2 * 150 * (300 * 125 + 300 * 100) + 2 * 100 * 2
 )
 def test_operations_of_a_step_per_sample(name: str, operations: int) -> None:
     """The first layer's input needs no gradient; the embedding's output does."""
-    assert training_operations(tasks.load(name)) == operations
+    assert step_operations(tasks.load(name)) == operations
 
 
 def test_a_step_of_the_cnn_is_about_24_gigaflop() -> None:
-    assert 64 * training_operations(tasks.load("cnn")) == pytest.approx(23.7e9, rel=0.01)
+    assert 64 * step_operations(tasks.load("cnn")) == pytest.approx(23.7e9, rel=0.01)

@@ -3,8 +3,8 @@
 """
     Scale{T,N}(factor)
 
-uint8 pixels of any size to `T`, times `factor`. Not a layer of the task's: its `input` table says
-it.
+Pixels of any size, uint8 or float32, to `T`, times `factor`. Not a layer of the task's: its `input`
+table says it.
 """
 struct Scale{T,N} <: Layer{T}
     factor::T

@@ -21,6 +21,8 @@ A layer of type `L` has
     input_gradient!(layer, dy)        the gradient of the loss by the input of the last `forward!`;
                                       called after `parameter_gradient!`, with the same `dy`
 
+A layer that goes forward only has no gradients, and `trainables` are all that it holds.
+
 The arrays that `forward!` and `input_gradient!` return belong to the layer, which fills them again
 in the next step. The layer behind (in front) may overwrite them.
 """
@@ -53,24 +55,35 @@ as_matrix(array::Array) = reshape(array, :, size(array, ndims(array)))
 """
     Source{T}(values, seed)
 
-What layers are made from besides their description: the initial values by canonical name, and the
-seed of everything random.
+What layers are made from besides their description: the initial values by canonical name, the seed
+of everything random, and memory, one piece a worker, that a layer may use while it computes.
 """
 struct Source{T}
     values::Dict{String,Array{Float32}}
     seed::Int
+    scratch::Vector{Buffer{T,2}}
 end
+
+Source{T}(values, seed) where {T} =
+    Source{T}(values, seed, [Buffer{T,2}() for _ in 1:WORKERS[]])
 
 """
     parameter(source, name, dims...) -> Parameter
 
 `ArgumentError` unless there are values of that name and size.
 """
-function parameter(source::Source{T}, name::String, dims::Vararg{Int,N}) where {T,N}
+parameter(source::Source{T}, name::String, dims::Vararg{Int,N}) where {T,N} =
+    Parameter{T,N}(name, initial_values(source, name, dims), zeros(T, dims))
+
+"The same for a parameter that nobody trains: its gradient is empty."
+constant(source::Source{T}, name::String, dims::Vararg{Int,N}) where {T,N} =
+    Parameter{T,N}(name, initial_values(source, name, dims), zeros(T, ntuple(_ -> 0, N)))
+
+function initial_values(source::Source{T}, name::String, dims::NTuple{N,Int}) where {T,N}
     haskey(source.values, name) || throw(ArgumentError("parameter $name is missing"))
     values = source.values[name]
     size(values) == dims || throw(ArgumentError(
         "parameter $name has the size $(size(values)), but its layer needs $dims (axes reversed)",
     ))
-    return Parameter{T,N}(name, convert(Array{T,N}, values), zeros(T, dims))
+    return convert(Array{T,N}, values)
 end

@@ -77,3 +77,89 @@ function input_gradient!(layer::MaxPool{T}, dy::Array{T,4}) where {T}
     end
     return dx
 end
+
+"""
+    PaddedMaxPool
+
+The largest value of each window, of which `padding` columns and rows around the image are left
+out; forward only.
+"""
+struct PaddedMaxPool{T} <: Layer{T}
+    window::Int
+    stride::Int
+    padding::Int
+    y::Buffer{T,4}
+end
+
+function PaddedMaxPool(spec, shape::NTuple{3,Int}, ::Source{T}) where {T}
+    0 <= 2spec["padding"] <= spec["size"] || throw(ArgumentError(
+        "layer $(spec["name"]): a window of padding alone has no largest value",
+    ))
+    return PaddedMaxPool{T}(spec["size"], spec["stride"], spec["padding"], Buffer{T,4}())
+end
+
+function output_shape(layer::PaddedMaxPool, shape)
+    places(length) = fld(length + 2layer.padding - layer.window, layer.stride) + 1
+    return (places(shape[1]), places(shape[2]), shape[3])
+end
+
+function forward!(layer::PaddedMaxPool{T}, x::Array{T,4}, training::Bool) where {T}
+    y = sized!(layer.y, output_shape(layer, size(x)[1:3])..., size(x, 4))
+    in_parts(size(x, 3) * size(x, 4)) do _, planes
+        for plane in planes
+            pool_plane!(layer, y, x, plane)
+        end
+    end
+    return y
+end
+
+function pool_plane!(layer::PaddedMaxPool, y, x, plane)
+    (width, height), (columns, rows) = size(x), size(y)
+    before, i = width * height * (plane - 1), columns * rows * (plane - 1)
+    @inbounds for row in 0:rows - 1
+        lines = window(layer, row, height)
+        for column in 0:columns - 1
+            places = window(layer, column, width)
+            largest = x[before + width * first(lines) + first(places) + 1]
+            for line in lines, place in places
+                value = x[before + width * line + place + 1]
+                largest = ifelse((value > largest) | (value != value), value, largest)
+            end
+            i += 1
+            y[i] = largest
+        end
+    end
+    return nothing
+end
+
+"The places (from 0) along an axis of the image that a window covers."
+function window(layer::PaddedMaxPool, number::Int, length::Int)
+    from = layer.stride * number - layer.padding
+    return max(from, 0):min(from + layer.window, length) - 1
+end
+
+"""
+    GlobalAveragePool
+
+The mean of each channel: x column × row × channel × sample, y channel × sample; forward only.
+"""
+struct GlobalAveragePool{T} <: Layer{T}
+    y::Buffer{T,2}
+end
+
+GlobalAveragePool(spec, shape::NTuple{3,Int}, ::Source{T}) where {T} =
+    GlobalAveragePool{T}(Buffer{T,2}())
+
+output_shape(::GlobalAveragePool, shape) = (shape[3],)
+
+function forward!(layer::GlobalAveragePool{T}, x::Array{T,4}, training::Bool) where {T}
+    y, pixels = sized!(layer.y, size(x, 3), size(x, 4)), size(x, 1) * size(x, 2)
+    for plane in eachindex(y)
+        total = zero(T)
+        @inbounds @simd for i in pixels * (plane - 1) + 1:pixels * plane
+            total += x[i]
+        end
+        y[plane] = total / pixels
+    end
+    return y
+end

@@ -13,5 +13,6 @@ include("small.jl")
     include("test_gradients.jl")
     include("test_optimisers.jl")
     include("test_network.jl")
+    include("test_forward_only.jl")
     include("test_threads.jl")
 end

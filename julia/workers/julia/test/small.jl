@@ -94,3 +94,60 @@ function rewind!(network)
         layer isa Backend.Dropout && Random.seed!(layer.random, 1)
     end
 end
+
+# --- a thin ResNet: forward only ------------------------------------------------------------------
+
+bottleneck(name, width, stride, projection) =
+    layer(name, "bottleneck"; width = width, stride = stride, projection = projection)
+
+const NORM_PARTS = ("weight", "bias", "running_mean", "running_var")
+
+"Random parameters of a batch norm; variances are positive."
+function norm_parameters(name, channels, random)
+    values = [randn(random, Float32, channels) for _ in NORM_PARTS]
+    values[4] .= values[4] .^ 2 .+ 0.5f0
+    return ["$name.$part" => value for (part, value) in zip(NORM_PARTS, values)]
+end
+
+conv_parameters(name, kernel, channels, filters, random) =
+    ["$name.weight" => randn(random, Float32, kernel, kernel, channels, filters) ./ (3kernel)]
+
+function block_parameters(name, channels, width, projection, random = MersenneTwister(3))
+    found = Pair{String,Array{Float32}}[]
+    convs = [("conv1", "bn1", 1, channels, width), ("conv2", "bn2", 3, width, width),
+             ("conv3", "bn3", 1, width, 4width)]
+    projection && push!(convs, ("downsample.0", "downsample.1", 1, channels, 4width))
+    for (conv, norm, kernel, from, to) in convs
+        append!(found, conv_parameters("$name.$conv", kernel, from, to, random))
+        append!(found, norm_parameters("$name.$norm", to, random))
+    end
+    return found
+end
+
+"A ResNet of three blocks for images of 3 × 37 × 29; 20 features."
+thin_resnet_setup() = (
+    task = Dict{String,Any}(
+        "name" => "resnet50", "classes" => 0, "features" => 20,
+        "input" => Dict{String,Any}(
+            "kind" => "pixels", "dtype" => "float32", "shape" => [3, 37, 29],
+        ),
+        "layers" => [
+            merge(conv("conv1", 4), Dict("kernel" => 7, "stride" => 2, "bias" => false)),
+            layer("bn1", "batch_norm"; epsilon = 1e-5), layer("relu1", "relu"),
+            layer("pool1", "max_pool"; size = 3, stride = 2, padding = 1),
+            bottleneck("layer1.0", 3, 1, true), bottleneck("layer1.1", 3, 1, false),
+            bottleneck("layer2.0", 5, 2, true), layer("pool", "global_average_pool"),
+        ],
+    ),
+    batch_size = 32, seed = 1, dropout = false, threads = 1, device = "cpu",
+)
+
+function thin_resnet_parameters()
+    random = MersenneTwister(1)
+    return Dict{String,Array{Float32}}([
+        conv_parameters("conv1", 7, 3, 4, random); norm_parameters("bn1", 4, random)
+        block_parameters("layer1.0", 4, 3, true, random)
+        block_parameters("layer1.1", 12, 3, false, random)
+        block_parameters("layer2.0", 12, 5, true, random)
+    ])
+end

@@ -24,6 +24,16 @@ end
     Backend.use_threads(1)
 end
 
+@testset "features on two threads" begin
+    images = randn(MersenneTwister(2), Float32, 29, 37, 3, 7)
+    found = map((1, 2)) do threads
+        Backend.use_threads(threads)
+        Backend.predict(Backend.build(thin_resnet_setup(), thin_resnet_parameters()), images)
+    end
+    @test found[1] == found[2]
+    Backend.use_threads(1)
+end
+
 @testset "the threads that Julia lacks are left to the BLAS" begin
     lacking = Threads.nthreads() + 1
     Backend.use_threads(lacking)

@@ -15,9 +15,9 @@ from pathlib import Path
 from rich.console import Console
 
 from rosetta.environments import programs, state
-from rosetta.environments.errors import EnvironmentUnavailable
+from rosetta.environments.errors import EnvironmentUnavailable, NotInstalled
 from rosetta.environments.exclusive import Report, alone, disk_errors, spinner
-from rosetta.environments.python import attempts, interpreters, uv
+from rosetta.environments.python import attempts, compile_step, interpreters, uv
 from rosetta.environments.state import EnvironmentStatus, Place
 from rosetta.workers import Worker
 
@@ -28,8 +28,12 @@ def ensure(
     """The environment of `worker`, made first where it is missing or no longer fits the lock.
 
     `report` receives single lines about what is being done; on `console` a spinner turns meanwhile.
-    Raises EnvironmentUnavailable. A second process that wants the same environment waits.
+    Raises EnvironmentUnavailable; NotInstalled where a program that it needs isn't there. A second
+    process that wants the same environment waits.
     """
+    missing = state.missing_program(worker)
+    if missing:
+        raise NotInstalled(missing)
     with disk_errors():
         if not state.status(worker).ready:
             with _alone(worker, report) as lock:
@@ -60,14 +64,17 @@ def _make(worker: Worker, report: Report, lock: int) -> None:
     try:
         digest = state.lock_digest(worker)
     except OSError as error:
-        raise EnvironmentUnavailable(f"{worker.uv.lock}: {error.strerror}") from error
+        file = error.filename or worker.uv.lock
+        raise EnvironmentUnavailable(f"{Path(file).name}: {error.strerror}") from error
     state.discard(where)
     where.log.write_bytes(b"")
     report(_announcement(worker))
     try:
-        python = interpreters.find(worker.uv.python, lambda line: report(f"{worker.name}: {line}"))
-        _create(where, python, lock)
-        _install(worker, where, report, lock)
+        _create(where, _interpreter(worker, report), lock)
+        if worker.uv.build_lock:
+            _install(worker, where, report, lock, worker.uv.build_lock)
+        _install(worker, where, report, lock, worker.uv.lock, uv.without_isolation(worker))
+        compile_step.run(worker, where, lock)
         _compile(worker, where, lock)
         state.mark_ready(worker, digest)
     except BaseException:
@@ -76,6 +83,14 @@ def _make(worker: Worker, report: Report, lock: int) -> None:
         raise
     taken_s, megabytes = time.monotonic() - started, state.size(worker) / 1e6
     report(f"{worker.name}: ready after {taken_s:.0f} s, {megabytes:.0f} MB on the disk")
+
+
+def _interpreter(worker: Worker, report: Report) -> Path:
+    """Raises EnvironmentUnavailable; NotInstalled where many machines can't have that Python."""
+    try:
+        return interpreters.find(worker.uv.python, lambda line: report(f"{worker.name}: {line}"))
+    except EnvironmentUnavailable as error:
+        raise NotInstalled(str(error)) if worker.uv.optional else error from None
 
 
 def _announcement(worker: Worker) -> str:
@@ -91,22 +106,28 @@ def _create(where: Place, python: Path, lock: int) -> None:
         raise EnvironmentUnavailable(_failure("make a venv", where, uv.telling_line(ran.output)))
 
 
-def _install(worker: Worker, where: Place, report: Report, lock: int) -> None:
-    """Tries one way after the other until the lock is installed.
+def _install(
+    worker: Worker,
+    where: Place,
+    report: Report,
+    lock: int,
+    name: str,
+    more: Sequence[str] = (),
+) -> None:
+    """Tries one way after the other until the file `name` is installed, with `more` options.
 
     ``uv pip install``, not ``sync``: another platform may need packages that the lock, made
     elsewhere, does not name.
     """
-    file = worker.folder / worker.uv.lock
     command: list[str | Path] = [uv.program(), "pip", "install", "--python", where.python]
-    command += ["-r", file]
+    command += ["-r", worker.folder / name, *more]
 
     def run(variables: Mapping[str, str], options: Sequence[str]) -> programs.Ran:
         return uv.logged([*command, *options], where.log, variables, lock)
 
     why = attempts.first_success(worker, report, run)
     if why:
-        raise EnvironmentUnavailable(_failure(f"install {worker.uv.lock}", where, why))
+        raise EnvironmentUnavailable(_failure(f"install {name}", where, why))
 
 
 def _compile(worker: Worker, where: Place, lock: int) -> None:

@@ -41,7 +41,7 @@ def find(version: str, report: Callable[[str], None] = lambda line: None) -> Pat
         return fetched
     raise EnvironmentUnavailable(
         f"needs Python {version}: not on the PATH, not in pyenv, and uv could not fetch it"
-        f" ({reason or 'no reason given'})"
+        f" ({reason or 'no reason given'}); install it, for example with `pyenv install {version}`"
     )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from rosetta.environments import programs
 from rosetta.environments.errors import EnvironmentUnavailable
 from rosetta.environments.exclusive import Report
-from rosetta.environments.python import attempts, uv
+from rosetta.environments.python import attempts, interpreters, uv
 from rosetta.workers import Worker
 
 _LIMIT_S = 600.0
@@ -32,31 +32,73 @@ def lock(worker: Worker, report: Report = lambda line: None) -> None:
     on a machine like this one. `report` is told each change, a line a package. A lock that stays
     the same isn't touched, and neither is one for which nothing could be found.
 
+    What is needed for building is pinned before, and holds for the rest too.
+
     Raises EnvironmentUnavailable.
     """
-    target = worker.folder / worker.uv.lock
+    declared = worker.uv
+    target = worker.folder / declared.lock
     try:
-        pinned = _pinned(worker, report)
-        before = target.read_text(encoding="utf-8") if target.exists() else ""
-        changes = _changes(before, pinned)
-        for change in changes or ["no package has changed"]:
-            report(f"{worker.name}: {change}")
-        if pinned != before:
-            _write(target, pinned)
+        if declared.build_requirements and declared.build_lock:
+            target = worker.folder / declared.build_lock
+            build = _pinned(worker, declared.build_requirements, report)
+            _renew(worker, target, build, report)
+            target = worker.folder / declared.lock
+            pinned = _pinned_with(worker, worker.folder / declared.build_lock, report)
+        else:
+            pinned = _pinned(worker, declared.requirements, report)
+        _renew(worker, target, pinned, report)
     except OSError as error:
         where = error.filename or target
         raise EnvironmentUnavailable(f"{where}: {error.strerror or error}") from error
 
 
-def _pinned(worker: Worker, report: Report) -> str:
-    """The content of a new lock."""
-    environment = worker.uv
-    requirements = worker.folder / environment.requirements
+def _renew(worker: Worker, target: Path, pinned: str, report: Report) -> None:
+    """Writes `pinned` into the lock `target`, if it is another one, and says what has changed."""
+    before = target.read_text(encoding="utf-8") if target.exists() else ""
+    subject = worker.name if target.name == worker.uv.lock else f"{worker.name}, {target.name}"
+    for change in _changes(before, pinned) or ["no package has changed"]:
+        report(f"{subject}: {change}")
+    if pinned != before:
+        _write(target, pinned)
+
+
+def _pinned_with(worker: Worker, build: Path, report: Report) -> str:
+    """The content of a new lock, for an environment that holds the packages of `build` already.
+
+    What some packages need is known only once they are built: with these, in a venv for that.
+    """
+    options: list[str | Path] = ["--constraints", build]
+    if not worker.uv.no_build_isolation:
+        return _pinned(worker, worker.uv.requirements, report, options)
+    with tempfile.TemporaryDirectory() as folder:
+        python = Path(folder, "venv", "bin", "python")
+        interpreter = interpreters.find(worker.uv.python, report)
+        _succeed(uv.ask(["venv", "--python", interpreter, python.parents[1]]), "make a venv")
+
+        def run(variables: Mapping[str, str], options: Sequence[str]) -> programs.Ran:
+            command: list[str | Path] = ["pip", "install", "--python", python, "-r", build]
+            return uv.ask([*command, *options], _LIMIT_S, variables)
+
+        why = attempts.first_success(worker, report, run)
+        if why:
+            raise EnvironmentUnavailable(f"uv could not install {build.name}: {why}")
+        options += ["--python", python, *uv.without_isolation(worker)]
+        return _pinned(worker, worker.uv.requirements, report, options)
+
+
+def _succeed(ran: programs.Ran, what: str) -> None:
+    if not ran.succeeded:
+        raise EnvironmentUnavailable(f"uv could not {what}: {uv.telling_line(ran.output)}")
+
+
+def _pinned(worker: Worker, name: str, report: Report, more: Sequence[str | Path] = ()) -> str:
+    """The pins of the requirements file `name`, found with `more` options."""
     with tempfile.TemporaryDirectory() as folder:
         # A file that isn't there yet: uv would keep the versions of an old one.
         output = Path(folder, "requirements.lock")
-        command: list[str | Path] = ["pip", "compile", requirements, "-o", output, *_OPTIONS]
-        command += ["--python-version", environment.python]
+        command: list[str | Path] = ["pip", "compile", worker.folder / name, "-o", output]
+        command += [*_OPTIONS, "--python-version", worker.uv.python, *more]
 
         def run(variables: Mapping[str, str], options: Sequence[str]) -> programs.Ran:
             return uv.ask([*command, *options], _LIMIT_S, variables)
@@ -64,7 +106,7 @@ def _pinned(worker: Worker, report: Report) -> str:
         # Another build's packages would be in the way on every other machine.
         why = attempts.first_success(worker, report, run, any_build=False)
         if why:
-            raise EnvironmentUnavailable(f"uv could not lock {environment.requirements}: {why}")
+            raise EnvironmentUnavailable(f"uv could not lock {name}: {why}")
         lines = output.read_text(encoding="utf-8").splitlines()
     return "".join(f"{_without_label(line)}\n" for line in lines)
 

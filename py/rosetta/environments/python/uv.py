@@ -13,6 +13,7 @@ from rosetta.environments import programs
 from rosetta.environments.programs import Ran
 from rosetta.environments.python.pip_settings import redacted
 from rosetta.errors import UserError
+from rosetta.workers import Worker
 
 QUIETLY = {"UV_NO_PROGRESS": "1"}
 _REASON_LENGTH = 300
@@ -42,6 +43,12 @@ def logged(
 ) -> Ran:
     """As `programs.logged`, without uv's progress bars."""
     return programs.logged(command, log, {**QUIETLY, **variables}, keep_open)
+
+
+def without_isolation(worker: Worker) -> list[str]:
+    """The options by which uv builds some packages with what lies in the environment already."""
+    names = worker.uv.no_build_isolation
+    return [word for name in names for word in ("--no-build-isolation-package", name)]
 
 
 def telling_line(output: str) -> str:

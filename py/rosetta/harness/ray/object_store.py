@@ -2,8 +2,9 @@
 
     python object_store.py ACTORS FOLDER
 
-For each line "COUNT ACTORS BYTES DIFFERENT" on standard input, COUNT batches, DIFFERENT ones in
-rotation, are put and read by each of the first ACTORS actors; a line says how long it took.
+For each line "COUNT ACTORS BYTES DIFFERENT WINDOW" on standard input, COUNT batches, DIFFERENT ones
+in rotation, are put and read by each of the first ACTORS actors, with at most WINDOW calls that
+aren't answered yet; a line says how long it took.
 """
 
 import json
@@ -33,12 +34,17 @@ def main():
     ray.get([reader.take.remote(np.zeros(1, np.uint8)) for reader in readers])
     print(json.dumps({"ray": ray.__version__}), flush=True)
     for line in sys.stdin:
-        batches, actors, size, different = map(int, line.split())
+        batches, actors, size, different, window = map(int, line.split())
         arrays = [np.full(size, n, np.uint8) for n in range(different)]
         started = time.perf_counter_ns()
         put = [ray.put(arrays[n % different]) for n in range(batches)]
         for reader in readers[:actors]:
-            ray.get([reader.take.remote(batch) for batch in put])
+            under_way = []
+            for batch in put:
+                if len(under_way) == window:
+                    ray.get(under_way.pop(0))
+                under_way.append(reader.take.remote(batch))
+            ray.get(under_way)
         took_ns = time.perf_counter_ns() - started
         print(json.dumps({"ns": took_ns}), flush=True)
     ray.shutdown()

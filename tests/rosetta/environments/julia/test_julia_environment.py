@@ -254,6 +254,7 @@ def test_only_what_rosetta_has_made_is_counted_and_removed(
     assert not find_julia.prefix().exists()
 
 
+@pytest.mark.exhaustive
 def test_a_real_julia_loads_a_package(
     tmp_path: Path, describe: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:

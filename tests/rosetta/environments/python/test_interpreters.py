@@ -82,5 +82,6 @@ def test_a_version_that_nobody_has_is_a_reason_in_one_line() -> None:
     assert reason.startswith(
         "needs Python 9.9: not on the PATH, not in pyenv, and uv could not fetch it"
     )
+    assert reason.endswith("install it, for example with `pyenv install 9.9`")
     assert "\n" not in reason
     assert lines == ["Python 9.9 is not on this machine: asking uv to fetch it"]

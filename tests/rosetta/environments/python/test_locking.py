@@ -69,6 +69,7 @@ def test_a_first_lock_is_made(make: Make, put_wheel: PutWheel) -> None:
     assert content(worker) == "homemade==1.5\n"
 
 
+@pytest.mark.exhaustive
 def test_packages_are_chosen_for_the_workers_python(make: Make, put_wheel: PutWheel) -> None:
     put_wheel("old", "1.0")
     put_wheel("new", "1.0")
