@@ -1,4 +1,5 @@
-# make bench   every environment it needs, then mlp, cnn and gru on every framework
+# make bench   every environment it needs, then mlp, cnn and gru on the frameworks; WORKERS=all: on the
+#              frozen ones too
 # make test    everything it needs, the linters, then every test of the core and of a few workers
 # make test WORKERS=all    the tests of every worker too
 # make worker WORKER=torch [TASK=cnn]    one worker alone, from a tape

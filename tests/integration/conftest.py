@@ -91,7 +91,6 @@ def bench(tmp_path: Path) -> Callable[..., tuple[Summary, list[Step]]]:
             threads=1,
             device="cpu",
             prove=False,
-            warmup=1,
             baseline=chosen[-1].name,
             deadlines=deadlines or Deadlines(start=30, setup=30, first_step=30, step=30, end=5),
         )

@@ -74,7 +74,6 @@ def bench_of_a_wrong_worker(tmp_path, monkeypatch, **more):
         seed=1,
         threads=1,
         device="cpu",
-        warmup=1,
         baseline="numpy",
         **more,
     )

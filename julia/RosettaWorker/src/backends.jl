@@ -27,7 +27,9 @@
 # `set_learning_rate!(network, rate)`
 #     The learning rate from the next step on. Seldom called, and not timed.
 # `predict(network, inputs)`
-#     Logits, `classes × N`, dropout off.
+#     Logits, `classes × N`, dropout off; of a task that goes forward only (it has no `optimiser`,
+#     its pixels are `Array{Float32}`, and the three functions above are never called) the features.
+#     Timed as `predict_ns`.
 # `parameters(network)`
 #     Present values: canonical names, reversed axes, float32.
 

@@ -5,8 +5,7 @@ using Statistics: mean
 """
 A convolution without bias, zeros on both sides alike, and the batch norm behind it.
 
-`batchnorm` takes its statistics from `moments` outside of `@diff`, and its weight and bias as one
-vector; its epsilon is 1e-5.
+`batchnorm` takes its statistics from `moments` unless it trains, its weight and bias as one vector.
 """
 struct NormedConv
     name
@@ -27,7 +26,7 @@ end
 
 function (l::NormedConv)(x)
     y = conv4(l.w, x; padding = size(l.w, 1) ÷ 2, stride = l.stride, mode = 1)
-    return batchnorm(y, l.moments, l.params)
+    return batchnorm(y, l.moments, l.params; training = false, eps = 1e-5)
 end
 
 function canonical(l::NormedConv)

@@ -23,6 +23,7 @@ from rosetta.protocol.messages import Answer, Error, Hello, Message
 PUMP_SECONDS = 0.1
 _INBOX_SLACK = 16
 _DYING_SECONDS = 1.0
+_LAST_WORDS_SECONDS = 0.3
 _NO_DEVICE = 3
 """Exit status of a worker that doesn't have the device it was asked for (SPEC section 7)."""
 
@@ -181,7 +182,10 @@ class Peer:
             raise self._failure
         if not self.exited():
             return
-        self.router.pump(0)  # what it said before it died comes first
+        # What it said before it died comes first, and may still be on its way through ZeroMQ.
+        deadline = time.monotonic() + _LAST_WORDS_SECONDS
+        while not self.inbox and (left := deadline - time.monotonic()) > 0:
+            self.router.pump(left)
         if not self.inbox:
             self.fail(self._death())
             raise self._death()

@@ -82,7 +82,7 @@ class Network:
         self._julia.set_learning_rate(self._network, rate)
 
     def predict(self, inputs: np.ndarray) -> np.ndarray:
-        """Logits, float32 (N, classes): Julia's are classes × N."""
+        """Logits or features, float32 (N, …): Julia's are classes × N."""
         inputs = aligned(inputs)
         return np.array(self._julia.predict(self._network, lent(inputs))).T
 
