@@ -18,7 +18,7 @@ MISTAKES = [
     (("bench", "--steps", "-1"), "--steps"),
     (("bench", "--steps", "x"), "--steps"),
     (("bench", "--steps", "1", "--epochs", "1"), "--steps and --epochs exclude each other"),
-    (("bench", *TINY, "--batch-size", "20000"), "larger than the training set (10000 samples)"),
+    (("bench", *TINY, "--batch-size", "20000"), "larger than the data (10000 samples)"),
     (("bench", *TINY, "--baseline", "numpy"), "--baseline numpy: not one of this run's workers"),
     (("bench", *TINY, "--data-dir", "/nowhere"), "/nowhere"),
     (("bench", "--task", "mlp", "--data", "mnist", "--data-dir", "."), "train-images-idx3-ubyte"),

@@ -43,6 +43,23 @@ def test_a_run_that_ends_badly_does_not_stop_the_others(rosetta, tmp_path):
     ) == 1
 
 
+def test_a_combination_that_is_refused_does_not_stop_the_others(rosetta, tmp_path):
+    asked = ("--task", "mlp", "--worker", "null", "--data", "synthetic", "--no-proof", "--quick")
+    sizes = ("--batch-size", "4,99999999,8", "--steps", 2)
+    process = rosetta("sweep", *sizes, *asked, "--out", tmp_path / "s")
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert errors.count("batch size 99999999 is larger than") == 1
+    assert "batch 4" in output and "batch 8" in output
+
+
+def test_features_of_several_runs_would_be_one_file(rosetta, tmp_path):
+    process = rosetta("sweep", "--batch-size", "1,2", "--features", "f.npz", "--out", tmp_path)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "leave it out" in errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

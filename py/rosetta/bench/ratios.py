@@ -45,7 +45,7 @@ def with_ratios(
         if row.worker == baseline:
             row = msgspec.structs.replace(row, ratio=1.0)
         elif ratio:
-            interval = list(ratio.interval) if ratio.interval and paired else None
+            interval = ratio.interval if paired else None
             row = msgspec.structs.replace(row, ratio=ratio.value, ratio_interval=interval)
         result.append(row)
     return result

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from rosetta import environments, machine
 from rosetta.bench import conditions
@@ -84,7 +88,16 @@ def _task(plan: TaskPlan) -> dict[str, Any]:
         "block": plan.block,
         "test_samples": plan.test_samples,
         "content": plan.task.to_wire(),
+        **({"weights_sha256": _digest(plan.weights)} if plan.weights else {}),
     }
+
+
+def _digest(weights: Mapping[str, NDArray[np.float32]]) -> str:
+    sha = hashlib.sha256()
+    for name, values in weights.items():
+        sha.update(name.encode())
+        sha.update(values.data)
+    return sha.hexdigest()
 
 
 def _data(plan: TaskPlan) -> dict[str, Any]:

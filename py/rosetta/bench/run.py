@@ -43,12 +43,9 @@ def run(plan: Plan, reporter: Reporter) -> Summary:
                 plan.earlier.check_still_the_last()
             context = Context(plan, router, directory, reporter, scratch, shared)
             if plan.features:
-                context.features = FeatureFile(plan.features, plan.image_names())
-            try:
-                return _Run(context).run()
-            finally:
-                if context.features:
-                    context.features.write()
+                names, resume = plan.image_names(), plan.earlier is not None
+                context.features = FeatureFile(plan.features, names, resume=resume)
+            return _Run(context).run()
     finally:
         router.close()
         if shared:
@@ -149,6 +146,7 @@ class _Run:
     def _write(
         self, state: Literal["running", "complete", "interrupted"], left: Sequence[TaskPlan]
     ) -> Summary:
+        unwritten = None if state == "running" else self._write_features()
         summary = Summary(
             run=self._plan.run,
             state=state,
@@ -157,9 +155,19 @@ class _Run:
             notes=self._notes,
             missing=[task.task.name for task in left],
             resumed=self._resumed,
+            unwritten=unwritten,
             rows=self._rows,
         )
         self._context.directory.write_summary(summary, markdown(summary, self._record))
         if state != "running":
             write_or_say(self._context.directory.path, self._context.reporter.note)
         return summary
+
+    def _write_features(self) -> str | None:
+        """Write them where that was asked for; why they couldn't be written."""
+        try:
+            if self._context.features:
+                self._context.features.write()
+        except UserError as error:  # the results are worth more, and are written all the same
+            return str(error)
+        return None

@@ -68,9 +68,6 @@ def main() -> None:
     except UserError as error:
         _complain(str(error))
         sys.exit(2)
-    except BrokenPipeError:  # somebody piped us into `head`
-        sys.stderr.close()
-        sys.exit(141)
     except OSError as error:  # no space, no permission, …: wherever it happens, it's the machine's
         where = f"{error.filename}: " if error.filename else ""
         _complain(f"{where}{error.strerror or error}")

@@ -180,5 +180,7 @@ def _given(local: dict[str, object]) -> dict[str, object]:
 def _exit_code(summary: Summary) -> int:
     if summary.state == "interrupted":
         return 130
+    if summary.unwritten:
+        return 1
     good = [row for row in summary.rows if row.status == "ok"]
     return 0 if good and all(row.status in ("ok", "skipped") for row in summary.rows) else 1

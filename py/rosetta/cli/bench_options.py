@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rosetta import doctor, machine, tasks, workers
 from rosetta.bench import Plan, conditions
+from rosetta.bench.features import check_target
 from rosetta.bench.plan import plan_task
 from rosetta.bench.resume import Earlier
 from rosetta.bench.schedule import Schedule
@@ -29,6 +30,8 @@ from rosetta.workers import Worker
 DEADLINES = Deadlines()
 REFERENCE = "numpy"
 """The worker that comes first by default, so that ratios refer to it: every machine has it."""
+_FORWARD_ONLY = ("images", "weights", "features")
+"""Options for tasks that go forward only."""
 EVERY = "all"
 """Stands for every framework, also those that aren't in the default set."""
 
@@ -81,6 +84,7 @@ def recorded(earlier: Earlier) -> Options:
                 "out": earlier.path,
             },
             Options,
+            dec_hook=lambda kind, value: kind(value),  # a path is text in JSON
         )
     except msgspec.ValidationError as error:
         sentence = f"the options in {earlier.path / 'run.json'} are another version's"
@@ -146,7 +150,7 @@ def plan(asked: Options, note: Callable[[str], None], earlier: Earlier | None = 
         earlier=earlier,
         warnings=[*conditions.warnings(threads), *_load_warnings()],
         notes=notes,
-        options={name: _printable(getattr(asked, name)) for name in asked.__struct_fields__},
+        options={name: _recorded(asked, name) for name in asked.__struct_fields__},
         command=[options.printable(word) for word in sys.argv],
     )
 
@@ -171,18 +175,21 @@ def _weights(asked: Options, task: Task) -> dict[str, NDArray[np.float32]] | Non
 
 def _check_forward_only(asked: Options, names: list[str]) -> None:
     """Raise UserError for options that no task has a use for, and where nothing can be written."""
-    if asked.features is not None and not asked.features.absolute().parent.is_dir():
-        folder = asked.features.parent
-        raise UserError(f"--features {asked.features}: no folder {folder}: make it first")
+    if asked.features is not None:
+        check_target(asked.features)
     if any(not tasks.load(name).trains for name in names):
         return
-    for option in ("images", "weights", "features"):
+    for option in _FORWARD_ONLY:
         if getattr(asked, option) is not None:
             one = next(name for name in tasks.names() if not tasks.load(name).trains)
             raise UserError(f"--{option} is for tasks that go forward only: add --task {one}")
 
 
-def _printable(value: Any) -> Any:
+def _recorded(asked: Options, name: str) -> Any:
+    """An option as `run.json` keeps it; what --resume reads or writes again from wherever it is."""
+    value = getattr(asked, name)
+    if isinstance(value, Path) and name in _FORWARD_ONLY:
+        value = value.absolute()
     return options.printable(value) if isinstance(value, str | Path) else value
 
 

@@ -50,9 +50,10 @@ def command(
     slower = [row for row in rows if row.is_slower_by(share)]
     unknown = [row for row in rows if row.is_unknown]
     for row in slower:
-        options.say(f"{row.worker} on {row.task} is slower by more than {fail_if_slower}")
+        slower_words = f"{row.worker} on {row.task} is slower by more than {fail_if_slower}"
+        options.say(one_line(slower_words))
     for row in unknown:
-        options.say(f"{row.worker} on {row.task} can't be compared: {one_line(row.verdict)}")
+        options.say(one_line(f"{row.worker} on {row.task} can't be compared: {row.verdict}"))
     return 1 if slower or unknown else 0
 
 

@@ -40,14 +40,17 @@ def command(
     points = list(
         itertools.product(_numbers("--batch-size", batch_size), _numbers("--threads", threads))
     )
+    if any(word.split("=")[0] == "--features" for word in context.args):
+        raise UserError("a sweep's runs would write over each other's --features: leave it out")
     folder = out or Path("runs") / new_run_id()
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"{folder} is not empty: choose another --out")
     worst = 0
     for number, point in enumerate(points, 1):
         options.say(f"sweep: {_words(point)} ({number} of {len(points)})")
-        worst = max(worst, _bench(point, folder / _name(point), context.args))
-        if worst in (2, 130):  # the options are wrong, or somebody interrupts
+        status = _bench(point, folder / _name(point), context.args)
+        worst = max(worst, status)
+        if status == 130 or (status == 2 and number == 1):  # somebody interrupts, or it's all wrong
             return worst
     write_or_say(folder, options.say)
     show_sweep(folder, json=json)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,14 @@ from PIL import Image, UnidentifiedImageError
 from rosetta.datasets.model import DataError, Dataset, Source, Split
 
 SUFFIXES = (".jpeg", ".jpg", ".png")
+FORMATS = ("JPEG", "PNG")
+UNREADABLE = (
+    *(OSError, ValueError, SyntaxError, UnidentifiedImageError),
+    *(Image.DecompressionBombError, Image.DecompressionBombWarning),
+)
+"""What Pillow raises for files that it can't or shouldn't read."""
+MOST_PIXELS = 2**26
+"""Of a resized image, before its middle is cut out: a third of a gigabyte."""
 MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
 """Of red, green and blue, from 0 to 1 (the numbers that torchvision's weights are trained with)."""
@@ -55,11 +64,18 @@ def load(folder: Path, task: Mapping[str, Any]) -> Dataset:
 def files_in(folder: Path) -> list[Path]:
     """The images in `folder`, in the order of their names: the rows of the features."""
     try:
-        files = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+        files = sorted(
+            path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file()
+        )
     except OSError as error:
         raise DataError(f"--images {folder}: {error.strerror}: give a folder of images") from error
     if not files:
         raise DataError(f"--images {folder}: no {', '.join(SUFFIXES)} in it")
+    for path in files:
+        try:
+            path.name.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"--images {folder}: {path.name!a} isn't UTF-8: rename it") from None
     return files
 
 
@@ -83,9 +99,12 @@ def _check_memory(folder: Path, needed_bytes: int) -> None:
 def _read(file: Path, size: tuple[int, int]) -> npt.NDArray[np.uint8]:
     """The middle of an image, (rows, columns, 3)."""
     try:
-        with Image.open(file) as opened:
+        with warnings.catch_warnings(), Image.open(file, formats=FORMATS) as opened:
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            if opened.mode.startswith(("I", "F")):
+                raise ValueError("more than 8 bits a channel")
             image = opened.convert("RGB")
-    except (OSError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+    except UNREADABLE as error:
         reason = " ".join(str(error).split())[:200]
         raise DataError(
             f"{file} can't be read as an image ({reason}): mend it or take it out"
@@ -93,6 +112,10 @@ def _read(file: Path, size: tuple[int, int]) -> npt.NDArray[np.uint8]:
     rows, columns = size
     scale = RESIZED_TO * max(rows / image.height, columns / image.width)
     wide, high = (max(1, round(side * scale)) for side in image.size)
+    if wide * high > MOST_PIXELS:
+        raise DataError(
+            f"{file} is {image.width}×{image.height}: too narrow for a square: take it out"
+        )
     resized = image.resize((wide, high), Image.Resampling.BILINEAR)
     left, top = round((wide - columns) / 2), round((high - rows) / 2)
     return np.asarray(resized.crop((left, top, left + columns, top + rows)))

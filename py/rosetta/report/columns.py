@@ -115,6 +115,8 @@ def title(summary: Summary, task: str) -> str:
 def notes(summary: Summary) -> list[str]:
     """What must be said beside the tables."""
     said = list(summary.notes)
+    if summary.unwritten:
+        said.append(summary.unwritten)
     synthetic = [row for row in summary.rows if row.data.startswith("synthetic")]
     trained = dict.fromkeys(row.task for row in synthetic if not row.forward_only)
     if trained:

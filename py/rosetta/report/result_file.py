@@ -64,13 +64,19 @@ def result_of(name: str, summary: Summary, run: Run | None) -> RunResult:
         machine={key: run.machine[key] for key in _MACHINE if key in run.machine},
         tasks={
             task: TaskOfRun(
-                network_sha256=_digest(_network(record.get("content", {}))),
-                data_sha256=_digest(run.data.get(task, {}).get("sha256", {})),
+                network_sha256=_digest(_network(_map(record, "content"))),
+                data_sha256=_digest(_map(run.data.get(task, {}), "sha256")),
             )
             for task, record in run.tasks.items()
         },
         summary=summary,
     )
+
+
+def _map(record: dict[str, Any], key: str) -> dict[str, Any]:
+    """What another version, or another hand, may have left out or written otherwise."""
+    found = record.get(key)
+    return found if isinstance(found, dict) else {}
 
 
 _MACHINE = (

@@ -98,8 +98,10 @@ def blocks_of(run: Path) -> dict[tuple[str, str], Blocks]:
 def _steps(file: Path) -> Iterable[Step]:
     decoder = msgspec.json.Decoder(Step)
     try:
-        for line in file.read_bytes().splitlines():
-            yield decoder.decode(line)
+        with file.open("rb") as lines:
+            for line in lines:
+                if line.endswith(b"\n"):  # the last one of a run that was killed may be cut
+                    yield decoder.decode(line)
     except OSError as error:
         raise UserError(f"no steps at {file}: {error.strerror}") from error
     except msgspec.DecodeError as error:
@@ -155,5 +157,7 @@ def _check_tasks(first: Run, second: Run) -> None:
 
 
 def _network(task: dict[str, Any]) -> dict[str, Any]:
-    content = task.get("content", {})
+    content = task.get("content")
+    if not isinstance(content, dict):
+        return {}
     return {key: value for key, value in content.items() if key not in ("training", "bench")}

@@ -10,6 +10,9 @@ Phase = Literal["first", "warmup", "timed"]
 RowStatus = Literal["ok", "skipped", "failed", "crashed", "timeout", "interrupted"]
 Proof = Literal["same", "different", "unproved"]
 Nanoseconds = Annotated[int, Meta(ge=0, description="nanoseconds")]
+_MOST = 2**63 - 1
+OfStep = Annotated[int, Meta(ge=0, le=_MOST, description="nanoseconds")]
+"""As the protocol has it; a sum of two may be more."""
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -17,21 +20,23 @@ class Step(Struct, frozen=True, kw_only=True):
 
     task: str
     worker: str
-    step: Annotated[int, Meta(ge=0, description="number of the step in the task, from 0")]
+    step: Annotated[int, Meta(ge=0, le=_MOST, description="number of the step in the task, from 0")]
     phase: Annotated[Phase, Meta(description="only `timed` steps count in the summary's times")]
-    block: Annotated[int, Meta(ge=0, description="number of the block that the step was in")]
+    block: Annotated[
+        int, Meta(ge=0, le=_MOST, description="number of the block that the step was in")
+    ]
     attempt: Annotated[
         int, Meta(ge=1, description="2 and more after --resume: a task's last attempt counts")
     ] = 1
     repeat: Annotated[
-        int, Meta(ge=1, description="the how many-th training in fresh processes, from 1")
+        int, Meta(ge=1, le=_MOST, description="the how many-th training in fresh processes, from 1")
     ] = 1
     loss: Annotated[float | None, Meta(description="null when it is not a finite number")]
-    wait_ns: Nanoseconds
-    copy_ns: Nanoseconds
-    step_ns: Nanoseconds
-    forward_ns: Nanoseconds | None = None
-    backward_ns: Nanoseconds | None = None
+    wait_ns: OfStep
+    copy_ns: OfStep
+    step_ns: OfStep
+    forward_ns: OfStep | None = None
+    backward_ns: OfStep | None = None
 
 
 class Evaluation(Struct, frozen=True, kw_only=True):
@@ -104,7 +109,7 @@ class Row(Struct, frozen=True, kw_only=True):
         float | None, Meta(description="samples/s relative to the baseline's, same blocks")
     ] = None
     ratio_interval: Annotated[
-        list[float] | None, Meta(description="95 % bootstrap interval of `ratio`")
+        tuple[float, float] | None, Meta(description="95 % bootstrap interval of `ratio`")
     ] = None
     accuracy: Annotated[float | None, Meta(description="after the last repeat")] = None
     evaluations: list[Evaluation] = []
@@ -141,6 +146,9 @@ class Summary(Struct, frozen=True, kw_only=True):
     notes: Annotated[list[str], Meta(description="what a reader of the numbers must know")] = []
     missing: Annotated[list[str], Meta(description="what an incomplete run lacks")] = []
     resumed: Annotated[list[str], Meta(description="when it was gone on with: UTC, ISO 8601")] = []
+    unwritten: Annotated[
+        str | None, Meta(description="why a file that was asked for beside these is missing")
+    ] = None
     rows: list[Row] = []
 
 
@@ -156,10 +164,13 @@ class Run(Struct, frozen=True, kw_only=True):
     command: list[str]
     options: dict[str, Any]
     tasks: Annotated[
-        dict[str, Any], Meta(description="by name: digest and content, overrides applied")
+        dict[str, dict[str, Any]],
+        Meta(description="by name: digest and content, overrides applied"),
     ]
-    data: Annotated[dict[str, Any], Meta(description="by task: name, source, digests")]
-    workers: Annotated[dict[str, Any], Meta(description="by name: status, lock digest, HELLO")]
+    data: Annotated[dict[str, dict[str, Any]], Meta(description="by task: name, source, digests")]
+    workers: Annotated[
+        dict[str, dict[str, Any]], Meta(description="by name: status, lock digest, HELLO")
+    ]
     environment: Annotated[
         dict[str, str], Meta(description="variables that are set alike for every worker")
     ]

@@ -14,6 +14,7 @@ Repeats = Sequence[Sequence[Sequence[int]]]
 """Of each repeat, of each of its blocks: the times of the steps."""
 
 RESAMPLES = 4000
+_DRAWN_AT_ONCE = 2**22
 MIN_BLOCKS = 5
 ENOUGH = {0.9: 64, 0.99: 662}
 """Quantile → from how many values on it is told: with fewer, the chance that not one of them lies
@@ -112,9 +113,13 @@ def _resampled_medians(repeats: Sequence[NDArray[np.float64]], seed: int) -> NDA
     rng = np.random.default_rng(seed)
     if len(repeats) == 1:
         (blocks,) = repeats
-        picks = rng.integers(0, len(blocks), (RESAMPLES, len(blocks)))
-        medians: NDArray[np.float64] = np.median(blocks[picks], axis=1)
-        return medians
+        at_once = max(1, _DRAWN_AT_ONCE // len(blocks))  # of a long run they'd fill the memory
+        return np.concatenate(
+            [
+                np.median(blocks[rng.integers(0, len(blocks), (count, len(blocks)))], axis=1)
+                for count in _portions(RESAMPLES, at_once)
+            ]
+        )
     shape = (RESAMPLES, len(repeats))
     numbers = rng.integers(0, len(repeats), shape)
     widest = max(map(len, repeats))
@@ -125,6 +130,10 @@ def _resampled_medians(repeats: Sequence[NDArray[np.float64]], seed: int) -> NDA
         drawn[chosen, : len(blocks)] = blocks[picks]
     found: NDArray[np.float64] = np.nanmedian(drawn.reshape(RESAMPLES, -1), axis=1)
     return found
+
+
+def _portions(total: int, size: int) -> list[int]:
+    return [min(size, total - start) for start in range(0, total, size)]
 
 
 def _expanded_tail(n: int, alpha: float = 0.05) -> float:

@@ -6,6 +6,7 @@ of the class or function that it names: a test looks for it there, and fails whe
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,11 +44,11 @@ def read(worker: Worker) -> Notes:
     Raises UserError naming the file and what is wrong in it.
     """
     path = worker.folder / FILE
-    if not path.is_file():
+    if not os.path.lexists(path):
         return Notes({})
     try:
         content = msgspec.toml.decode(path.read_bytes(), type=_File)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError, OSError) as error:
         raise UserError(f"{shown(path)}: {error}") from None
     _check(path, content)
     own = content.workers.get(worker.name, {})

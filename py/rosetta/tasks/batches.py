@@ -19,7 +19,7 @@ class Order:
     def __init__(self, samples: int, batch_size: int, seed: int) -> None:
         if batch_size > samples:
             raise UserError(
-                f"batch size {batch_size} is larger than the training set ({samples} samples): "
+                f"batch size {batch_size} is larger than the data ({samples} samples): "
                 f"choose one of at most {samples}"
             )
         self.samples = samples

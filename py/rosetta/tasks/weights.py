@@ -23,6 +23,8 @@ def read_weights(path: Path, task: Task) -> dict[str, NDArray[np.float32]]:
     network. Raises `UserError` naming what is missing, of another shape, or not finite.
     """
     wanted = {parameter.name: tuple(parameter.shape) for parameter in task.parameters}
+    if path.is_dir():
+        raise UserError(f"--weights {path}: is a folder: name the .safetensors file in it")
     try:
         with safe_open(path, framework="numpy") as file:
             names = set(file.keys())
@@ -49,12 +51,15 @@ def _check_names(path: Path, task: Task, found: set[str], wanted: set[str]) -> N
 def _tensor(path: Path, file: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
     try:
         found = file.get_tensor(name)
-    except TypeError as error:  # a type that NumPy doesn't have
+    except (TypeError, AttributeError) as error:  # a type that NumPy doesn't have
         raise UserError(f"--weights {path}: {name}: {error}: save it as float32") from error
     if found.shape != shape or found.dtype.kind != "f":
         sentence = f"{name} is {found.dtype} {found.shape}, not float32 {shape}"
         raise UserError(f"--weights {path}: {sentence}")
-    values: NDArray[np.float32] = np.ascontiguousarray(found, np.float32)
+    with np.errstate(over="ignore"):  # infinity is refused below
+        values: NDArray[np.float32] = np.ascontiguousarray(found, np.float32)
     if not np.isfinite(values).all():
         raise UserError(f"--weights {path}: {name} isn't finite everywhere")
+    if name.endswith(".running_var") and (values < 0).any():
+        raise UserError(f"--weights {path}: {name} is a variance, and negative somewhere")
     return values

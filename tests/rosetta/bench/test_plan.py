@@ -88,7 +88,7 @@ def test_how_many_test_samples_are_examined(asked: dict[str, Any], samples: int)
 
 
 def test_a_batch_larger_than_the_set_is_an_error() -> None:
-    with pytest.raises(UserError, match="batch size 1001 is larger than the training set"):
+    with pytest.raises(UserError, match="batch size 1001 is larger than the data"):
         plan(batch_size=1001, steps=1)
     assert plan(batch_size=1000, steps=1).steps == 7
 

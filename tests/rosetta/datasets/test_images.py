@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,45 @@ def test_what_is_no_image_is_named(tmp_path: Path) -> None:
     cut = (tmp_path / "a.png").read_bytes()[:60]
     (tmp_path / "b.png").write_bytes(cut)
     with pytest.raises(DataError, match=r"b\.png can't be read as an image \(.*\): mend it or"):
+        images.load(tmp_path, TASK)
+
+
+def put_deep(path: Path) -> None:
+    Image.fromarray(np.arange(900, dtype=np.uint16).reshape(30, 30) * 70).save(path)
+
+
+def put_tiff(path: Path) -> None:
+    Image.fromarray(np.zeros((30, 30, 3), np.uint8)).save(path, format="TIFF")
+
+
+def put_narrow(path: Path) -> None:
+    Image.fromarray(np.zeros((9000, 1, 3), np.uint8)).save(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (put_deep, "more than 8 bits a channel"),
+        (put_tiff, "cannot identify image file"),  # whatever its name says
+        (put_narrow, "is 1×9000: too narrow for a square: take it out"),
+    ],
+)
+def test_what_would_be_another_picture_is_refused(tmp_path: Path, make, complaint) -> None:
+    make(tmp_path / "a.png")
+    with pytest.raises(DataError, match=rf"a\.png .*{complaint}"):
+        images.load(tmp_path, TASK)
+
+
+def test_a_name_that_no_record_can_hold_is_refused(tmp_path: Path) -> None:
+    put(tmp_path, "\udcff.png", np.zeros((30, 30, 3)))
+    with pytest.raises(DataError, match=r"'\\udcff.png' isn't UTF-8: rename it"):
+        images.load(tmp_path, TASK)
+
+
+def test_what_is_no_file_is_no_image(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.png")
+    (tmp_path / "b.png").mkdir()
+    with pytest.raises(DataError, match=r"no \.jpeg, \.jpg, \.png in it"):
         images.load(tmp_path, TASK)
 
 

@@ -218,7 +218,7 @@ def test_a_narrow_terminal_does_not_crash(width: int) -> None:
         copy_ns_median=1,
         final_loss=1.0,
         ratio=1.0,
-        ratio_interval=[0.9, 1.1],
+        ratio_interval=(0.9, 1.1),
     )
     on_terminal(summary(wide, row("b", status="failed", reason="x" * 5000)), width)
 

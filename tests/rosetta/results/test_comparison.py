@@ -151,7 +151,7 @@ def test_what_is_no_run_is_said(tmp_path: Path) -> None:
     run = write(tmp_path / "a", {"torch": 100})
     with pytest.raises(UserError, match="no summary at"):
         compare(run, tmp_path / "nothing")
-    (run / "steps.jsonl").write_text("no JSON")
+    (run / "steps.jsonl").write_text("no JSON\n")
     with pytest.raises(UserError, match="is no list of steps"):
         compare(run, run)
     (run / "steps.jsonl").unlink()

@@ -48,7 +48,7 @@ TRAINED = Row(
     first_step_ns=2**64 - 2,
     setup_ns=30,
     ratio=1.25,
-    ratio_interval=[1.1, 1.4],
+    ratio_interval=(1.1, 1.4),
     accuracy=0.5,
     evaluations=[Evaluation(after_step=46, samples=512, accuracy=0.5)],
     final_loss=0.25,
@@ -73,6 +73,12 @@ def validate(record: Any) -> Any:
 def test_a_row_has_every_key_of_the_design(row: Row) -> None:
     content = validate(row)
     assert content.keys() >= ROW_KEYS
+
+
+@pytest.mark.parametrize("interval", [[], [1.0], [1.0, 1.1, 1.2]])
+def test_an_interval_has_two_ends(interval: list[float]) -> None:
+    with pytest.raises(msgspec.ValidationError, match=r"length 2"):
+        msgspec.convert({**msgspec.to_builtins(TRAINED), "ratio_interval": interval}, Row)
 
 
 def test_a_summary_holds_rows_and_says_what_is_missing() -> None:

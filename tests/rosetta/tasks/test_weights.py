@@ -54,6 +54,8 @@ def without(name):
         (lambda w: w.update({"bn1.bias": np.ones(5)}), r"bn1.bias is float64 \(5,\), not float32"),
         (lambda w: w.update({"bn1.bias": np.ones(4, int)}), r"bn1.bias is int64 \(4,\), not"),
         (lambda w: w["bn1.bias"].fill(np.nan), "bn1.bias isn't finite everywhere"),
+        (lambda w: w.update({"bn1.bias": np.full(4, 1e300)}), "bn1.bias isn't finite everywhere"),
+        (lambda w: w["bn1.running_var"].fill(-1), "bn1.running_var is a variance, and negative"),
     ],
 )
 def test_another_network_is_refused(tmp_path: Path, weights, change, complaint) -> None:
@@ -62,6 +64,11 @@ def test_another_network_is_refused(tmp_path: Path, weights, change, complaint) 
     save_file(weights, file)
     with pytest.raises(UserError, match=f"--weights {file}: .*{complaint}"):
         read_weights(file, TASK)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"is a folder: name the \.safetensors file in it"):
+        read_weights(tmp_path, TASK)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 a pickle", b"\xff" * 100, None])

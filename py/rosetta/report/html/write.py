@@ -30,7 +30,9 @@ def write_report(
 
     A reader finds the old page or the new one, never half of it. Raises `UserError`.
     """
-    path = out or run_directory / NAME
+    path = out if out is not None else run_directory / NAME
+    if path.exists() and not path.is_file():
+        raise UserError(f"can't write {path}: it is no regular file: choose another --out")
     content = html(run_directory, baseline)
     temporary = path.with_name(f".{path.name}.part")
     try:

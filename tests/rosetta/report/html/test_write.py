@@ -1,5 +1,8 @@
 """`report.html` in its place, and what happens where it can't be written."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from canned_run import row, steps, write
@@ -31,6 +34,15 @@ def test_or_where_it_is_asked_for(run, tmp_path):
 def test_where_it_cannot_be_written_one_line_says_so(run, tmp_path):
     with pytest.raises(UserError, match="choose another --out"):
         write_report(run, out=tmp_path / "none" / "x.html")
+
+
+def test_what_is_no_file_is_never_replaced_by_one(run, tmp_path):
+    """A device, for whoever may: the machine would miss it."""
+    os.mkfifo(tmp_path / "pipe")
+    for out in (tmp_path / "pipe", tmp_path, Path()):
+        with pytest.raises(UserError, match="is no regular file: choose another --out"):
+            write_report(run, out=out)
+    assert (tmp_path / "pipe").is_fifo()
 
 
 @pytest.mark.parametrize(
