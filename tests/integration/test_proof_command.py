@@ -38,6 +38,13 @@ def test_a_worker_that_computes_nothing_is_not_the_same_network(rosetta):
     assert "null on mlp: not the same network: logits: 1" in output
 
 
+def test_nothing_to_prove_is_not_taken_for_proved(rosetta):
+    process = rosetta("prove", "opencv-dnn")
+    output, complaint = process.communicate(timeout=60)
+    assert (process.returncode, output) == (2, "")
+    assert complaint == "rosetta: opencv-dnn: no task mlp, cnn, gru: there is resnet50\n"
+
+
 def test_bench_marks_what_it_has_proved(rosetta, tmp_path):
     out = tmp_path / "run"
     process = rosetta(

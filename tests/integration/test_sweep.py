@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+
+import psutil
 import pytest
 
+from integration.observe import eventually, steps_in
 from rosetta.results import read_summary
 
 ASKED = ("--no-proof", "--task", "mlp", "--worker", "null", "--steps", 5, "--data", "synthetic")
@@ -41,6 +47,29 @@ def test_a_run_that_ends_badly_does_not_stop_the_others(rosetta, tmp_path):
     assert [line.split() for line in output.splitlines()].count(
         ["torch", "timeout", "timeout"]
     ) == 1
+
+
+def test_what_was_done_is_shown_when_it_is_interrupted(rosetta, tmp_path):
+    """Ctrl-C reaches the sweep and the bench under way, which writes what it has."""
+    asked = ("--task", "mlp", "--worker", "null", "--data", "synthetic", "--no-proof")
+    run = tmp_path / "s" / "batch_16"
+    sizes = ("--batch-size", "8,16,32", "--steps", 100_000, "--block", 10)
+    process = rosetta("sweep", *sizes, *asked, "--out", tmp_path / "s")
+    assert eventually(lambda: steps_in(tmp_path / "s" / "batch_8") > 0, 60)
+    interrupt_all(process)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not run.exists()
+    summary = json.loads((tmp_path / "s" / "batch_8" / "summary.json").read_text())
+    assert summary["state"] == "interrupted"
+    assert "batch 8" in output
+    assert (tmp_path / "s" / "report.html").is_file()
+
+
+def interrupt_all(process):
+    """As a terminal does."""
+    for one in (*psutil.Process(process.pid).children(), process):
+        os.kill(one.pid, signal.SIGINT)
 
 
 def test_a_combination_that_is_refused_does_not_stop_the_others(rosetta, tmp_path):

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 import joined
+import joined_features
 import rosetta_reference
 from rosetta import datasets, workers
 from rosetta.conformance.small import small
@@ -77,10 +78,10 @@ class TestFeatures:
         joined.check_proof(session, task)
 
     def test_it_is_trained_by_nobody(self, session, task):
-        joined.check_that_it_is_not_trained(session, task)
+        joined_features.check_that_it_is_not_trained(session, task)
 
     def test_batch_norm_and_strides_are_the_task_s(self, session, task):
-        joined.check_that_another_resnet_is_refused(session, task)
+        joined_features.check_that_another_resnet_is_refused(session, task)
 
 
 class TestWorker(joined.RightWorker):

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import joined
+import joined_features
 from rosetta import environments, workers
 from rosetta.bench import conditions
 from rosetta.conformance.small import small
@@ -152,7 +153,7 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
-class TestFeatures(joined.RightFeatures):
+class TestFeatures(joined_features.RightFeatures):
     """Parameters, features and proof; what it refuses."""
 
 

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 import joined
+import joined_features
 from rosetta import environments, workers
 from rosetta.bench import conditions
 from rosetta.environments import EnvironmentUnavailable
@@ -48,7 +49,7 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
-class TestFeatures(joined.RightFeatures):
+class TestFeatures(joined_features.RightFeatures):
     """A ResNet-50, forward only."""
 
 

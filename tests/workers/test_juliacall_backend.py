@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import joined
+import joined_features
 from rosetta import workers
 from rosetta.coordinator import WorkerFailureError
 from tested_workers import needed
@@ -203,7 +204,7 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
-class TestFeatures(joined.RightFeatures):
+class TestFeatures(joined_features.RightFeatures):
     """A ResNet-50, forward only."""
 
 

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 import joined
+import joined_features
 from rosetta import datasets, workers
 from rosetta.conformance.small import small
 from rosetta.proof import prove
@@ -42,7 +43,7 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
-class TestFeatures(joined.RightFeatures):
+class TestFeatures(joined_features.RightFeatures):
     """Parameters, features and proof; what it refuses."""
 
 

@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 import joined
+import joined_features
 import rosetta_reference
 from rosetta import datasets, workers
 from rosetta.conformance.small import small
@@ -37,7 +38,7 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
-class TestFeatures(joined.RightFeatures):
+class TestFeatures(joined_features.RightFeatures):
     """A ResNet-50, forward only."""
 
 

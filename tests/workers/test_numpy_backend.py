@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import joined
+import joined_features
 import rosetta_reference
 from rosetta import environments, workers
 
@@ -26,7 +27,7 @@ def session(tmp_path_factory):
         yield session
 
 
-class TestFeatures(joined.RightFeatures):
+class TestFeatures(joined_features.RightFeatures):
     """ResNet-50."""
 
 

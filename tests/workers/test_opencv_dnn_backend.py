@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 import joined
+import joined_features
 import rosetta_reference
 from rosetta import workers
 from rosetta.conformance.small import small
@@ -44,7 +45,7 @@ def session(environment, tmp_path_factory):
         yield session
 
 
-class TestFeatures(joined.RightFeatures):
+class TestFeatures(joined_features.RightFeatures):
     """A ResNet-50, forward only."""
 
 

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import joined
+import joined_features
 from rosetta import tasks, workers
 from rosetta.conformance.small import small
 from rosetta.workers import PY_FOLDER
@@ -69,7 +70,7 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
-class TestFeatures(joined.RightFeatures):
+class TestFeatures(joined_features.RightFeatures):
     """Parameters, features and proof; what it refuses."""
 
 

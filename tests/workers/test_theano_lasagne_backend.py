@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import joined
+import joined_features
 from rosetta import workers
 from tested_workers import needed
 
@@ -32,7 +33,7 @@ class TestTasks(joined.RightTasks):
     """Parameters, predictions, training and proof."""
 
 
-class TestFeatures(joined.RightFeatures):
+class TestFeatures(joined_features.RightFeatures):
     """The fourth task, forward only."""
 
 

@@ -38,7 +38,7 @@ def check_target(path: Path) -> None:
         raise UserError(f"--features {path}: no folder {path.parent}: make it first")
     if path.exists() and not path.is_file():
         raise UserError(f"--features {path}: is no regular file: choose another")
-    if not os.access(folder, os.W_OK) or folder.stat().st_dev == Path("/proc").stat().st_dev:
+    if not os.access(folder, os.W_OK):
         raise UserError(f"--features {path}: nothing can be written there: choose another")
 
 
@@ -48,9 +48,10 @@ class FeatureFile:
     Arrays: `<worker>` float32 (images, features), in the order of `files`, the images' names.
     """
 
-    def __init__(self, path: Path, files: Sequence[str], *, resume: bool = False) -> None:
-        """`resume`: keep what an earlier attempt has written for the same images."""
+    def __init__(self, path: Path, files: Sequence[str], run: str, *, resume: bool = False) -> None:
+        """`resume`: keep what an earlier attempt of the same `run` has written."""
         self._path = path
+        self._run = run.encode()
         self._files = np.array(files, np.str_)
         self._arrays: dict[str, NDArray[np.generic]] = self._earlier() if resume else {}
 
@@ -75,7 +76,8 @@ class FeatureFile:
         temporary = self._path.with_name(f".{self._path.name}.part")
         try:
             with zipfile.ZipFile(temporary, "w") as archive:
-                for name, array in {"files": self._files, **self._arrays}.items():
+                archive.comment = self._run
+                for name, array in {**self._arrays, "files": self._files}.items():
                     # Not by np.savez, whose own parameters can't be names of arrays.
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                         np.lib.format.write_array(file, array, allow_pickle=False)
@@ -87,9 +89,12 @@ class FeatureFile:
 
     def _earlier(self) -> dict[str, NDArray[np.generic]]:
         try:
+            with zipfile.ZipFile(self._path) as archive:
+                if archive.comment != self._run:
+                    return {}
             with np.load(self._path, allow_pickle=False) as found:
                 arrays = {name: found[name] for name in found.files}
         except (OSError, EOFError, ValueError, zipfile.BadZipFile):
             return {}
-        files = arrays.pop("files", None)
-        return arrays if files is not None and np.array_equal(files, self._files) else {}
+        arrays.pop("files", None)
+        return arrays

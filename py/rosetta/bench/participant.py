@@ -192,7 +192,8 @@ class Participant:
             return None
         operations = plan.task.training.batch_size * step_operations(plan.task)
         share = operations / (work_ns / 1e9) / peak
-        # More than all of it: something else took the processors while the peak was measured.
+        # More than all of it: something else took the processors while the peak was measured, or
+        # its convolutions need fewer operations than are counted (Winograd's).
         return share if share <= 1 else None
 
 

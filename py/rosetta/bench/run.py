@@ -44,7 +44,7 @@ def run(plan: Plan, reporter: Reporter) -> Summary:
             context = Context(plan, router, directory, reporter, scratch, shared)
             if plan.features:
                 names, resume = plan.image_names(), plan.earlier is not None
-                context.features = FeatureFile(plan.features, names, resume=resume)
+                context.features = FeatureFile(plan.features, names, plan.run, resume=resume)
             return _Run(context).run()
     finally:
         router.close()

@@ -149,7 +149,7 @@ class Training:
                 self._take_turn(participant, block, batches)
                 if block.evaluate and self._task.task.trains:
                     self._evaluate(participant, evaluator, block)
-                elif block.evaluate and self._context.features:
+                elif block.evaluate and self._context.features and self._repeat == 1:
                     self._extract(participant)
 
     def _batch(self, step: int, lease: Lease) -> PreparedMessage:

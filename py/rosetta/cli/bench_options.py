@@ -198,7 +198,10 @@ def _tasks(asked: list[str] | None, chosen: list[Worker]) -> list[str]:
     if names or asked:
         return names or _nothing("--task", asked)
     able = {name for worker in chosen for name in worker.tasks}
-    return [name for name in tasks.names() if name in able and tasks.load(name).trains]
+    found = [name for name in tasks.names() if name in able and tasks.load(name).trains]
+    if not found and able:
+        raise UserError(f"these workers train nothing: add --task {','.join(sorted(able))}")
+    return found
 
 
 def chosen_workers(asked: list[str] | None, join: list[str] | None) -> list[Worker]:

@@ -10,7 +10,7 @@ import typer
 from rosetta import machine, tasks, workers
 from rosetta.bench.proving import Outcome, prove_workers
 from rosetta.cli import as_json, completion, options
-from rosetta.errors import one_line
+from rosetta.errors import UserError, one_line
 from rosetta.proof import Verdict
 
 
@@ -38,10 +38,16 @@ def command(
     measurements (quantity, deviation, tolerance, passed), notes}.
     """
     found = workers.catalogue()
-    chosen = options.split(names) or [n for n, worker in found.items() if not worker.harness]
+    chosen = options.split(names) or [n for n, w in found.items() if not w.harness and w.default]
     wanted = options.split(task) or [n for n in tasks.names() if tasks.load(n).trains]
+    asked = [workers.get(name) for name in chosen]
+    if not any(name in worker.tasks for worker in asked for name in wanted):
+        able = sorted({name for worker in asked for name in worker.tasks})
+        raise UserError(
+            f"{', '.join(chosen)}: no task {', '.join(wanted)}: there is {', '.join(able)}"
+        )
     outcomes = prove_workers(
-        [workers.get(name) for name in chosen],
+        asked,
         [tasks.load(name) for name in wanted],
         device=device,
         threads=threads or machine.usable_cpus(),

@@ -50,8 +50,12 @@ def command(
         options.say(f"sweep: {_words(point)} ({number} of {len(points)})")
         status = _bench(point, folder / _name(point), context.args)
         worst = max(worst, status)
-        if status == 130 or (status == 2 and number == 1):  # somebody interrupts, or it's all wrong
+        if status == 130:
+            break
+        if status == 2 and number == 1:  # the options are wrong for all of them
             return worst
+    if not any(folder.glob("*/summary.json")):
+        return worst
     write_or_say(folder, options.say)
     show_sweep(folder, json=json)
     return worst
@@ -62,7 +66,13 @@ def _bench(point: Point, folder: Path, more: list[str]) -> int:
     chosen = ["--batch-size", str(batch_size)] if batch_size else []
     chosen += ["--threads", str(threads)] if threads else []
     command_line = [sys.executable, "-m", "rosetta", "bench", *more, *chosen, "--out", str(folder)]
-    return subprocess.run(command_line, stdout=subprocess.DEVNULL).returncode
+    with subprocess.Popen(command_line, stdout=subprocess.DEVNULL) as child:
+        try:
+            status = child.wait()
+        except KeyboardInterrupt:  # the bench has heard it too, and writes what it has
+            child.wait()
+            return 130
+    return status if status >= 0 else 1
 
 
 def _numbers(option: str, text: str | None) -> list[int | None]:

@@ -87,6 +87,18 @@ def normalise(pixels: npt.NDArray[np.uint8]) -> Floats:
     return (pixels.astype(np.float32) / np.float32(255) - mean) / deviation
 
 
+def resized_to(width: int, height: int, rows: int, columns: int) -> tuple[int, int]:
+    """Width and height before the middle of `rows` and `columns` is cut out.
+
+    The longer side is rounded down, as torchvision does.
+    """
+    if rows * width >= columns * height:
+        high = round(rows * RESIZED_TO)
+        return high * width // height, high
+    wide = round(columns * RESIZED_TO)
+    return wide, wide * height // width
+
+
 def _check_memory(folder: Path, needed_bytes: int) -> None:
     there_bytes = psutil.virtual_memory().available
     if needed_bytes > there_bytes // 2:
@@ -110,8 +122,7 @@ def _read(file: Path, size: tuple[int, int]) -> npt.NDArray[np.uint8]:
             f"{file} can't be read as an image ({reason}): mend it or take it out"
         ) from error
     rows, columns = size
-    scale = RESIZED_TO * max(rows / image.height, columns / image.width)
-    wide, high = (max(1, round(side * scale)) for side in image.size)
+    wide, high = resized_to(image.width, image.height, rows, columns)
     if wide * high > MOST_PIXELS:
         raise DataError(
             f"{file} is {image.width}×{image.height}: too narrow for a square: take it out"

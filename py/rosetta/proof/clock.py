@@ -12,18 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rosetta.proof import tolerances
 from rosetta.proof.asking import Asker, Timing
 from rosetta.proof.measure import Verdict
 from rosetta.proof.script import Script, Step, draw
+from rosetta.tasks import Task
 
 SMALL_BATCH = 4
 ROUGH_BATCHES, SMOOTH_BATCHES = (64, 256, 1024), (256, 1024, 4096)
+FORWARD_SMALL_BATCH, FORWARD_BATCHES = 2, (6, 24, 96)
 """Convolutions grow with the batch at once; a GRU waits for its time steps before it does."""
 
 LONG_STEP_NS = 100_000_000
@@ -80,33 +81,46 @@ class Clock:
 def probe_clock(asker: Asker, script: Script, verdict: Verdict) -> None:
     """Look for the three signs, at the first batch whose step is long enough and has grown."""
     rng = np.random.default_rng(1)
-    small = Step(*draw(script.task, rng, SMALL_BATCH))
     batches = ROUGH_BATCHES if script.rough else SMOOTH_BATCHES
-    clock = None
-    for batch in batches:
-        large = Step(*draw(script.task, rng, batch))
-        times = asker.time([small, large, large, large])[2:]  # compiled by then
+    _probe(
+        asker.time, lambda size: Step(*draw(script.task, rng, size)), SMALL_BATCH, batches, verdict
+    )
+
+
+def probe_prediction_clock(asker: Asker, task: Task, verdict: Verdict) -> None:
+    """The same for a task that goes forward only."""
+    rng = np.random.default_rng(1)
+    _probe(
+        asker.time_prediction,
+        lambda size: draw(task, rng, size)[0],
+        FORWARD_SMALL_BATCH,
+        FORWARD_BATCHES,
+        verdict,
+    )
+
+
+def _probe(
+    time: Callable[[Sequence[Asked], float], list[Timing]],
+    make: Callable[[int], Asked],
+    small_size: int,
+    sizes: Sequence[int],
+    verdict: Verdict,
+) -> None:
+    small, clock = make(small_size), None
+    for size in sizes:
+        large = make(size)
+        times = time([small, large, large, large], 0.0)[2:]  # compiled by then
         length_ns = min(step.outside_ns for step in times)  # one alone may have met other load
         if length_ns < LONG_STEP_NS:
             continue
-        last = batch == batches[-1] or 4 * length_ns > LONGEST_STEP_NS
-        clock = Clock(batch)
-        _watch(asker.time, small, large, clock, length_ns, decides=last)
+        last = size == sizes[-1] or 4 * length_ns > LONGEST_STEP_NS
+        clock = Clock(size, small_size)
+        _watch(time, small, large, clock, length_ns, decides=last)
         if clock.grows() or last:
             break
     if clock is None:
         verdict.notes.append("the steps are too short for the clock probe")
         return
-    _judge(clock, verdict)
-
-
-def probe_prediction_clock(
-    asker: Asker, small: NDArray[Any], large: NDArray[Any], verdict: Verdict
-) -> None:
-    """The same for a task that goes forward only, at two batches of inputs."""
-    length_ns = asker.time_prediction([small, large, large])[2].outside_ns
-    clock = Clock(len(large), len(small))
-    _watch(asker.time_prediction, small, large, clock, length_ns, decides=True)
     _judge(clock, verdict)
 
 

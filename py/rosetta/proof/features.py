@@ -32,15 +32,15 @@ def prove_features(session: Session, task: Task, *, clock: bool) -> Verdict:
     session.setup(prepared, parameters, seed=SEED, dropout=False)
     asker = Asker(session, prepared.outputs)
     compare_initial(asker, parameters, verdict)
-    small, large = batches = _batches(prepared)
+    batches = _batches(prepared)
     for inputs, expected in zip(batches, _expected(prepared, parameters, batches), strict=True):
         found = asker.predict(inputs)
         deviation = np.abs(found - expected).max() / np.abs(expected).max()
         verdict.add(f"features of {len(inputs)} images", deviation, tolerances.FEATURES)
-    again = np.abs(asker.predict(small) - asker.predict(small)).max()
+    again = np.abs(asker.predict(batches[0]) - asker.predict(batches[0])).max()
     verdict.add("second prediction of the same inputs", again, 0.0)
     if clock:
-        probe_prediction_clock(asker, small, large, verdict)
+        probe_prediction_clock(asker, prepared, verdict)
     session.end()
     return verdict
 

@@ -12,7 +12,7 @@ LOGITS = 2e-6
 
 FEATURES = 2e-6
 """Largest difference of a feature, relative to the largest feature of the batch: `resnet50`, whose
-50 layers of float32 convolutions leave 1e-7 to 6e-7 in right networks (docs/proof.md)."""
+50 layers of float32 convolutions leave 2e-7 to 5e-7 in right networks (docs/proof.md)."""
 
 FIRST_LOSS = 1e-6
 """Relative difference of the loss before any update. Right float32 networks: 1e-7 and below."""

@@ -105,10 +105,11 @@ def _without_paths(summary: Summary) -> Summary:
         )
         for row in summary.rows
     ]
-    notes = [_shortened(sentence) for sentence in summary.notes]
+    notes = [_PROCESS.sub("", _shortened(sentence)) for sentence in summary.notes]
     return msgspec.structs.replace(summary, rows=rows, notes=notes)
 
 
+_PROCESS = re.compile(r" \(process \d+\)")
 _PATH = re.compile(r"(?<![\w./:])~?/(?:[^\s/'\"():,]+/)+([^\s/'\"():,]+)")
 
 

@@ -37,7 +37,7 @@ class Seen:
 
     seconds: float
     others_s: float | None = None
-    """Processor time of processes that aren't of this run."""
+    """Processor time of all other processes, this run's waiting workers among them."""
     stolen_s: float | None = None
     """Processor time that the hypervisor gave to other machines."""
     swapped_bytes: int | None = None
@@ -93,14 +93,17 @@ def stray_bound(times: NDArray[np.float64]) -> float:
     return max(median * _STRAY_LEAST, median + _STRAY_SIGMAS * _SIGMA_PER_MAD * mad)
 
 
-def causes(slow: Sequence[Seen], fast: Sequence[Seen]) -> list[str]:
-    """What was otherwise in the `slow` turns than in the `fast` ones, most certain cause first."""
+def causes(slow: Sequence[Seen], fast: Sequence[Seen], grown: float = 0.0) -> list[str]:
+    """What was otherwise in the `slow` turns than in the `fast` ones, most certain cause first.
+
+    `grown`: the share by which the steps took longer, which a cause must be able to explain.
+    """
     found = [
         _heat(slow, fast),
         _clock(slow, fast),
         _swapping(slow, fast),
-        _processor_time("the hypervisor gave other machines", "stolen_s", slow, fast),
-        _processor_time("other processes used", "others_s", slow, fast),
+        _processor_time("the hypervisor gave other machines", "stolen_s", slow, fast, grown),
+        _processor_time("other processes used", "others_s", slow, fast, grown),
     ]
     return [cause for cause in found if cause]
 
@@ -113,7 +116,7 @@ def _drift_note(name: str, slope: float, blocks: int, looks: Sequence[Seen]) -> 
     first, last = looks[:third], looks[-third:]
     grown = math.expm1(abs(slope) * (blocks - 1))
     slower = slope > 0
-    found = causes(last, first) if slower else causes(first, last)
+    found = causes(last, first, grown) if slower else causes(first, last, grown)
     if slower:
         found += _growth(first, last)
     where = "at its end" if slower else "at its beginning"
@@ -136,7 +139,7 @@ def _stray_notes(
     without = [s for s, is_hit in zip(looks, hit, strict=True) if not is_hit]
     factor = bound / float(np.median(times))
     sentence = f"{name}: {share:.0%} of the steps took more than {factor:.1f} times the median"
-    return [sentence + _because(causes(with_strays, without), "in those turns")]
+    return [sentence + _because(causes(with_strays, without, factor - 1), "in those turns")]
 
 
 def _because(found: Sequence[str], where: str) -> str:
@@ -175,9 +178,13 @@ def _swapping(slow: Sequence[Seen], fast: Sequence[Seen]) -> str | None:
 
 
 def _processor_time(
-    words: str, name: str, slow: Sequence[Seen], fast: Sequence[Seen]
+    words: str, name: str, slow: Sequence[Seen], fast: Sequence[Seen], grown: float
 ) -> str | None:
-    """Processors' worth of time, unless the kernel's ticks blur the difference."""
+    """Processors' worth of time, unless the kernel's ticks blur the difference.
+
+    Or unless it is too small to be why steps took longer by the share `grown`: a processor less
+    makes a step twice as long at most where there are two, so half of `grown` is the least.
+    """
     sides = [[(getattr(s, name), s) for s in turns] for turns in (slow, fast)]
     sides = [[(value, s) for value, s in side if value is not None] for side in sides]
     if not all(sides):
@@ -186,7 +193,7 @@ def _processor_time(
     blur = max(
         2 * _TICK_S * math.sqrt(len(side)) / _seconds([s for _, s in side]) for side in sides
     )
-    if now - before < max(_LEAST_PROCESSORS, 2 * blur):
+    if now - before < max(_LEAST_PROCESSORS, 2 * blur, grown / 2):
         return None
     return f"{words} {max(now, 0):.1f} processors (otherwise {max(before, 0):.1f})"
 

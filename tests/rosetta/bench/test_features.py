@@ -31,7 +31,7 @@ def session(name: str, value: float = 1.0) -> SimpleNamespace:
 
 def test_all_images_of_every_worker_under_its_name(tmp_path: Path) -> None:
     """Even one that is called like a parameter of NumPy's function."""
-    features = FeatureFile(tmp_path / "f.npz", NAMES)
+    features = FeatureFile(tmp_path / "f.npz", NAMES, "run")
     features.extract(session("numpy"), TASK, IMAGES)
     features.extract(session("file", 2), TASK, IMAGES)
     features.write()
@@ -44,15 +44,15 @@ def test_all_images_of_every_worker_under_its_name(tmp_path: Path) -> None:
 
 def test_nothing_extracted_is_nothing_written(tmp_path: Path) -> None:
     (tmp_path / "f.npz").write_bytes(b"of another run")
-    FeatureFile(tmp_path / "f.npz", NAMES).write()
+    FeatureFile(tmp_path / "f.npz", NAMES, "run").write()
     assert (tmp_path / "f.npz").read_bytes() == b"of another run"
 
 
 def test_a_resumed_run_adds_to_what_is_there(tmp_path: Path) -> None:
-    before = FeatureFile(tmp_path / "f.npz", NAMES)
+    before = FeatureFile(tmp_path / "f.npz", NAMES, "run")
     before.extract(session("numpy"), TASK, IMAGES)
     before.write()
-    now = FeatureFile(tmp_path / "f.npz", NAMES, resume=True)
+    now = FeatureFile(tmp_path / "f.npz", NAMES, "run", resume=True)
     now.extract(session("torch"), TASK, IMAGES)
     now.write()
     assert sorted(np.load(tmp_path / "f.npz").files) == ["files", "numpy", "torch"]
@@ -62,31 +62,32 @@ def test_a_resumed_run_adds_to_what_is_there(tmp_path: Path) -> None:
 def test_what_can_not_be_gone_on_with_is_begun_anew(tmp_path: Path, content) -> None:
     if content is not None:
         (tmp_path / "f.npz").write_bytes(content)
-    now = FeatureFile(tmp_path / "f.npz", NAMES, resume=True)
+    now = FeatureFile(tmp_path / "f.npz", NAMES, "run", resume=True)
     now.extract(session("torch"), TASK, IMAGES)
     now.write()
     assert sorted(np.load(tmp_path / "f.npz").files) == ["files", "torch"]
 
 
-def test_features_of_other_images_are_not_mixed(tmp_path: Path) -> None:
-    other = FeatureFile(tmp_path / "f.npz", ["x.png"])
-    other.extract(session("numpy"), TASK, IMAGES[:1])
+def test_features_of_another_run_are_not_mixed_with_these(tmp_path: Path) -> None:
+    """They may be of other weights."""
+    other = FeatureFile(tmp_path / "f.npz", NAMES, "another")
+    other.extract(session("numpy"), TASK, IMAGES)
     other.write()
-    now = FeatureFile(tmp_path / "f.npz", NAMES, resume=True)
+    now = FeatureFile(tmp_path / "f.npz", NAMES, "run", resume=True)
     now.extract(session("torch"), TASK, IMAGES)
     now.write()
     assert sorted(np.load(tmp_path / "f.npz").files) == ["files", "torch"]
 
 
 def test_features_that_are_no_numbers_are_a_failure(tmp_path: Path) -> None:
-    features = FeatureFile(tmp_path / "f.npz", NAMES)
+    features = FeatureFile(tmp_path / "f.npz", NAMES, "run")
     with pytest.raises(WorkerFailureError, match="aren't finite"):
         features.extract(session("numpy", np.nan), TASK, IMAGES)
 
 
 def test_no_space_leaves_what_was_there(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "f.npz").write_bytes(b"of another run")
-    features = FeatureFile(tmp_path / "f.npz", NAMES)
+    features = FeatureFile(tmp_path / "f.npz", NAMES, "run")
     features.extract(session("numpy"), TASK, IMAGES)
     (tmp_path / ".f.npz.part").symlink_to("/dev/full")
     with pytest.raises(UserError, match=r"--features .*: No space left"):
@@ -94,7 +95,7 @@ def test_no_space_leaves_what_was_there(tmp_path: Path, monkeypatch) -> None:
     assert (tmp_path / "f.npz").read_bytes() == b"of another run"
 
 
-@pytest.mark.parametrize("path", ["absent/f.npz", ".", "fifo", "/proc/f.npz", "/dev/full"])
+@pytest.mark.parametrize("path", ["absent/f.npz", ".", "fifo", "/dev/full"])
 def test_a_place_that_takes_no_file_is_refused_before_anything_runs(
     tmp_path: Path, monkeypatch, path
 ) -> None:

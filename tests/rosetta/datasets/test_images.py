@@ -39,6 +39,20 @@ def test_the_middle_is_cut_out_of_the_resized_image(tmp_path: Path) -> None:
     np.testing.assert_allclose(blue, 0, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("size", "resized"),
+    [
+        ((640, 427), (383, 256)),  # 383.7
+        ((427, 640), (256, 383)),
+        ((1000, 667), (383, 256)),
+        ((500, 500), (256, 256)),
+        ((1, 1), (256, 256)),
+    ],
+)
+def test_the_longer_side_is_rounded_down_as_torchvision_does(size, resized) -> None:
+    assert images.resized_to(*size, 224, 224) == resized
+
+
 def test_the_shorter_side_counts(tmp_path: Path) -> None:
     put(tmp_path, "high.png", np.full((900, 300, 3), 128))
     put(tmp_path, "wide.png", np.full((300, 900, 3), 128))

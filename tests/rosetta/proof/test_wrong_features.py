@@ -16,6 +16,7 @@ from rosetta.proof import Verdict, prove
 
 WRONG = Path(__file__).parent / "wrong_features"
 MARGIN = 3.0
+OF_THE_CLOCK = ("right, with some work", "time without work", "half of the time")
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def proof_of(tmp_path: Path) -> Iterator[Callable[[str], Verdict]]:
         variables = {**os.environ, "ROSETTA_WRONG": wrong, "OPENBLAS_NUM_THREADS": "1"}
         session.process = Process(command, variables, tmp_path / "log", tmp_path)
         session.await_hello(time.monotonic())
-        return prove(session, small("resnet50"), clock=False)
+        return prove(session, small("resnet50"), clock=wrong in OF_THE_CLOCK)
 
     yield go
     for session in sessions:
@@ -47,6 +48,25 @@ def test_a_right_worker_passes_with_room_to_spare(proof_of):
     features = [m for m in verdict.measurements if m.quantity.startswith("features")]
     assert len(features) == 2
     assert all(m.deviation * MARGIN < m.tolerance for m in features)
+
+
+def test_the_clock_of_a_right_worker_runs_as_long_as_the_work(proof_of):
+    verdict = proof_of("right, with some work")
+    assert verdict.same, verdict.first_failure
+    assert len([m for m in verdict.measurements if m.quantity.startswith("share")]) == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "quantity"),
+    [
+        ("time without work", "share of the step that doesn't grow from batch 2 to "),
+        ("half of the time", "share of the step that isn't reported"),
+    ],
+)
+def test_a_clock_that_is_stopped_early_is_found(wrong, quantity, proof_of):
+    failure = proof_of(wrong).first_failure
+    assert failure is not None
+    assert failure.quantity.startswith(quantity)
 
 
 @pytest.mark.parametrize(

@@ -168,3 +168,10 @@ def test_ticks_of_the_kernel_in_short_turns_are_no_cause():
     last = seen(seconds=0.02, others_s=0.003)
     (sentence,) = notes("x", blocks(0.3, noise=0.01), halves(first, last))
     assert sentence.endswith("cause unknown")
+
+
+def test_what_is_too_little_to_explain_it_is_no_cause():
+    """A fifth of a processor more doesn't make steps take twice as long."""
+    first, last = seen(others_s=1.6), seen(others_s=1.8)
+    (sentence,) = notes("x", blocks(0.8, noise=0.01), halves(first, last))
+    assert sentence.endswith("cause unknown")

@@ -4,13 +4,16 @@ It is the reference in float32 with one thing changed, as an implementer might h
 """
 
 import os
+import time
 
 import numpy as np
 
 import rosetta_reference
 from rosetta_reference import convolution, pooling, residual
+from rosetta_worker import session
 
 WRONG = os.environ.get("ROSETTA_WRONG", "none")
+WITH_WORK = ("right, with some work", "time without work", "half of the time")
 
 
 def start(device, threads):
@@ -50,6 +53,9 @@ if WRONG == "asymmetric padding":
     convolution.Conv._pad = padded_behind
 if WRONG == "average over one row":
     pooling.GlobalAveragePool.forward = one_row_only
+if WRONG == "half of the time":
+    clock = session.now_ns
+    session.now_ns = lambda: clock() // 2
 if WRONG == "epsilon 1e-3":
     residual.EPSILON = 1e-3
 
@@ -88,6 +94,8 @@ class Network:
 
     def predict(self, inputs):
         features = self.network.predict(inputs)
+        if WRONG in WITH_WORK:  # sleeping, which nothing disturbs
+            time.sleep(0.25 if WRONG == "time without work" else 0.04 * len(inputs))
         if WRONG == "average over the wrong axes":
             # Over 1 and 2, where channels come first: what is left is as long as a row.
             features = features[:, : inputs.shape[3] // 32 + 1]
