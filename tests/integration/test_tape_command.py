@@ -72,7 +72,7 @@ def test_what_can_not_be_recorded_is_one_line_and_leaves_no_tape(rosetta, tmp_pa
     tape = tmp_path / "a.tape"
     mistakes = {
         ("nobody",): "nobody",
-        ("numpy", "--task", "resnet50"): "worker numpy has no task resnet50",
+        ("numpy", "--task", "resnet50"): "task resnet50 has no training that could be recorded",
         ("numpy", "--device", "cuda"): "no tape was written",
     }
     for (worker, *more), words in mistakes.items():

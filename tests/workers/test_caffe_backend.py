@@ -62,11 +62,6 @@ def test_a_device_that_is_no_device_is_refused():
     joined.check_devices(WORKER)
 
 
-def test_there_are_no_variants():
-    (sentence,) = joined.refusals(WORKER, [["cpu", 1, "tuned"]])
-    assert sentence == "no variant 'tuned'; there are none"
-
-
 @pytest.mark.parametrize("name", TASKS)
 def test_another_learning_rate_keeps_the_optimiser_s_state(session, name):
     """Caffe reads it once, so there is a new solver; Adam's moments and steps are in both."""

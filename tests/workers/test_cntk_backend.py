@@ -103,11 +103,6 @@ def test_a_device_that_is_no_device_is_refused():
     joined.check_devices(WORKER)
 
 
-def test_there_are_no_variants():
-    (sentence,) = joined.refusals(WORKER, [["cpu", 1, "tuned"]])
-    assert sentence == "no variant 'tuned'; there are none"
-
-
 def test_adam_s_first_step_is_not_too_long(session):
     """With beta2 as it comes every change is 6.5e-6 of itself too large, hidden by rounding."""
     task = small("mlp")

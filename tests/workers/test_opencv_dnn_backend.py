@@ -70,11 +70,6 @@ def test_a_device_that_is_no_device_is_refused():
     joined.check_devices(WORKER)
 
 
-def test_there_are_no_variants():
-    (sentence,) = joined.refusals(WORKER, [["cpu", 1, "tuned"]])
-    assert sentence == "no variant 'tuned'; there are none"
-
-
 def test_features_are_the_reference_s_for_batches_of_any_size(session):
     task = small("resnet50")
     rng = np.random.default_rng(1)

@@ -20,13 +20,11 @@ import caffe_networks
 from caffe.proto import caffe_pb2
 
 
-def start(device, threads, variant=""):
+def start(device, threads):
     """Check the device, and tell what computes. OpenBLAS has read its threads when it was loaded.
 
     Caffe itself computes in one thread.
     """
-    if variant:
-        raise ValueError("no variant %r; there are none" % variant)
     _check_device(device)
     caffe.set_mode_cpu()
     return {

@@ -19,10 +19,8 @@ with warnings.catch_warnings():
 from cntk_networks import NETWORKS, by_name
 
 
-def start(device, threads, variant=""):
+def start(device, threads):
     """Set the device, the threads and the logging, and tell what computes."""
-    if variant:
-        raise ValueError("no variant %r; there are none" % variant)
     C.device.try_set_default_device(_find_device(device))
     C.cntk_py.set_max_num_cputhreads(threads)
     return {

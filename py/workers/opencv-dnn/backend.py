@@ -14,10 +14,8 @@ sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 import caffe_files
 
 
-def start(device, threads, variant=""):
+def start(device, threads):
     """Set the threads, and tell what computes."""
-    if variant:
-        raise ValueError("no variant %r; there are none" % variant)
     _check_device(device)
     cv2.setNumThreads(threads)
     return {
