@@ -25,9 +25,11 @@ def test_the_readme_holds_what_the_script_makes() -> None:
 
 
 def test_its_tables_are_of_committed_results() -> None:
-    (file,) = set(MARKER.findall(README.read_text(encoding="utf-8")))
-    content = (CHECKOUT / file).read_text(encoding="utf-8")
-    assert not re.search(r"/(?:home|root|tmp|work|Users)/", content), "a folder of somebody's"
+    files = MARKER.findall(README.read_text(encoding="utf-8"))
+    assert files
+    for file in files:
+        content = (CHECKOUT / file).read_text(encoding="utf-8")
+        assert not re.search(r"/(?:home|root|tmp|work|Users)/", content), "a folder of somebody's"
 
 
 def test_a_number_that_was_changed_by_hand_is_found_and_mended(tmp_path: Path) -> None:
@@ -54,7 +56,7 @@ def test_a_page_without_a_marker_is_no_page_that_is_right(tmp_path: Path) -> Non
 
 def test_another_result_gives_another_table(tmp_path: Path) -> None:
     """The script runs the command of the marker, and copies nothing from the page."""
-    (file,) = set(MARKER.findall(README.read_text(encoding="utf-8")))
+    file = MARKER.findall(README.read_text(encoding="utf-8"))[0]
     other = tmp_path / "other.json"
     shutil.copy(CHECKOUT / file, other)
     other.write_text(other.read_text(encoding="utf-8").replace('"torch"', '"torch2"'))
