@@ -16,7 +16,10 @@ FAILURES = [
     # behaviour, status, what the reason says, steps that are kept
     ("exits at start", "crashed", "exited with 7: ImportError: libmagic.so.1: cannot open", 0),
     ("has no such device", "skipped", "device 'cuda' is not available: no driver", 0),
-    ("never greets", "timeout", "no HELLO within 8 s: still importing", 0),
+    pytest.param(
+        *("never greets", "timeout", "no HELLO within 8 s: still importing", 0),
+        marks=pytest.mark.exhaustive,
+    ),
     ("greets with garbage", "timeout", "no HELLO within 8 s", 0),
     ("has another key", "crashed", "exited with 1: refused: the key is not of a worker", 0),
     ("uses another name", "crashed", "exited with 1: refused: run or worker name differ", 0),
@@ -30,7 +33,10 @@ FAILURES = [
     ("answers another batch", "failed", "where RESULT re", 3),
     ("answers another step", "failed", "answered step 4 out of turn", 3),
     ("predicts other classes", "failed", "PREDICTIONS hold no (64, 10) logits", 6),
-    ("stays after BYE", "timeout", "did not leave within 4 s after BYE", 6),
+    pytest.param(
+        *("stays after BYE", "timeout", "did not leave within 4 s after BYE", 6),
+        marks=pytest.mark.exhaustive,
+    ),
 ]
 
 

@@ -49,6 +49,7 @@ def test_features_of_a_folder_with_ones_own_weights(rosetta, tmp_path):
     assert "s per 1000 images" in output and "accuracy" not in output
 
 
+@pytest.mark.exhaustive
 def test_both_planes_carry_the_weights(rosetta, tmp_path):
     """102 MB of them: in shared memory once, or as frames. The features are the same."""
     found = {}

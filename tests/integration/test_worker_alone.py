@@ -25,6 +25,7 @@ def test_a_worker_runs_from_a_tape_that_is_made_for_it(rosetta):
     assert 1.5 < float(rows[0][1]) < 4  # ten classes, untrained: about ln 10
 
 
+@pytest.mark.exhaustive
 def test_two_workers_read_the_same_tape(rosetta, tmp_path):
     tape = tmp_path / "gru.tape"
     options = ("--data", "synthetic", "--threads", 1)
