@@ -102,6 +102,7 @@ def test_3_a_step_of_training(run, folder):
     assert "recorded" in output
 
 
+@pytest.mark.alone
 def test_4_everything_else(run):
     status, output = run("conform mine")
     assert status == 0, output
@@ -109,6 +110,7 @@ def test_4_everything_else(run):
     assert re.search(r"^ok +numbers\.mlp\.proof", output, re.MULTILINE)
 
 
+@pytest.mark.alone
 def test_5_the_proof_and_the_comparison(run, tmp_path):
     status, output = run("prove mine --task mlp --threads 1")
     assert status == 0, output

@@ -39,6 +39,7 @@ def finished(rosetta, tmp_path):
     return go
 
 
+@pytest.mark.alone
 def test_two_frameworks_train_the_same_network(finished, tmp_path):
     code, output, progress = finished("--task", "mlp,gru", "--worker", "numpy,torch")
     assert code == 0, progress

@@ -45,6 +45,7 @@ def made(name: str) -> None:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["numpy", pytest.param("julia", marks=pytest.mark.exhaustive)])
+@pytest.mark.alone
 def test_a_right_worker_is_green(rosetta, name):
     made(name)
     status, output, errors = conform(rosetta, name, "--threads", 1)

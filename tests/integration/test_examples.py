@@ -33,6 +33,7 @@ def test_its_own_tests_pass():
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.alone
 def test_it_conforms(rosetta, capsys):
     """The report is shown whatever comes of it: who reads a CI's log sees what was asked."""
     process = rosetta("conform", FOLDER, "--threads", 1, "--json")
@@ -53,6 +54,7 @@ def test_it_says_that_it_has_one_thread(rosetta):
     assert "computes with one thread" in output
 
 
+@pytest.mark.alone
 def test_it_is_proved_and_compared(rosetta, tmp_path):
     process = rosetta(
         *("bench", "--quick", "--task", "mlp", "--worker", f"numpy,{FOLDER}", "--threads", 1),

@@ -41,6 +41,7 @@ def test_it_reads_the_tape_that_numpy_reads(rosetta, tmp_path):
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
+@pytest.mark.alone
 def test_a_bench_of_two_languages(rosetta, tmp_path, julia):
     out = tmp_path / "run"
     process = rosetta(
@@ -101,6 +102,7 @@ def descendants(pid):
 
 
 @pytest.mark.exhaustive
+@pytest.mark.alone
 def test_it_is_the_same_network(rosetta):
     process = rosetta("prove", "julia", "--task", "mlp", "--threads", 1)
     output, complaint = process.communicate(timeout=250)

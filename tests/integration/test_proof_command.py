@@ -21,6 +21,7 @@ WRONG = Path(__file__).parents[1] / "rosetta" / "proof" / "wrong"
 
 
 @pytest.mark.exhaustive
+@pytest.mark.alone
 def test_prove_says_what_it_measured(rosetta):
     process = rosetta("prove", "numpy", "torch", "--task", "mlp", "--threads", 1)
     output, complaint = process.communicate(timeout=120)
@@ -45,6 +46,7 @@ def test_nothing_to_prove_is_not_taken_for_proved(rosetta):
     assert complaint == "rosetta: opencv-dnn: no task mlp, cnn, gru: there is resnet50\n"
 
 
+@pytest.mark.alone
 def test_bench_marks_what_it_has_proved(rosetta, tmp_path):
     out = tmp_path / "run"
     process = rosetta(
