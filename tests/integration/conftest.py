@@ -38,6 +38,34 @@ requirements = "requirements.in"
 lock = "requirements.lock"
 """
 
+SILENT = """
+name = "silent"
+title = "never greets"
+language = "sh"
+status = "living"
+tasks = ["mlp"]
+argv = ["{program}", "-c", "sleep 600", "{connection_file}"]
+tape_argv = ["{program}", "-c", "exit 1", "{tape}"]
+
+[environment]
+kind = "program"
+program = "sh"
+install = "nothing: it is everywhere"
+"""
+
+
+@pytest.fixture
+def silent(tmp_path: Path) -> Path:
+    """The folder of a worker that starts and never says a word: its row is a `timeout`.
+
+    No deadline is so short that a machine can't stand still for longer, and then hear a worker that
+    greets within it.
+    """
+    folder = tmp_path / "workers" / "silent"
+    folder.mkdir(parents=True)
+    (folder / "worker.toml").write_text(SILENT)
+    return folder
+
 
 @pytest.fixture(scope="session")
 def rogues() -> Iterator[list[Worker]]:
@@ -65,7 +93,8 @@ def rogue(tmp_path: Path, rogues: list[Worker]) -> Callable[[str], Worker]:
                 version=f"{sys.version_info.major}.{sys.version_info.minor}",
             )
         )
-        rogues.append(workers.read(folder / "worker.toml")[0])
+        worker = workers.read(folder / "worker.toml")[0]
+        rogues.append(msgspec.structs.replace(worker, environment_name="rogue"))
         return rogues[-1]
 
     return make
