@@ -1,26 +1,38 @@
 """What a worker prints when it runs from a tape."""
 
+import os
 import sys
 
 from rosetta_worker.recorded import Recorded
 from rosetta_worker.wire import Header
 
 _MS = 1e6
+_NOBODY_READS = 141
+"""What a shell says of a program that SIGPIPE has ended."""
 
 
 def show(header: Header) -> None:
     """Print one line for an answer; times in milliseconds."""
     line = _LINES.get(header["type"])
     if line:
-        print(line(header), flush=True)
+        _print(line(header))
 
 
 def report(recorded: Recorded) -> None:
     """Say which answers are the recorded ones; on standard error, which aren't."""
     for line in recorded.lines(right=True):
-        print(line, flush=True)
+        _print(line)
     for line in recorded.lines(right=False):
         print("rosetta worker: " + line, file=sys.stderr, flush=True)
+
+
+def _print(line: str) -> None:
+    """Print `line`; when nobody reads any more, end in silence as Unix programs do."""
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains
+        sys.exit(_NOBODY_READS)
 
 
 def _hello(header: Header) -> str:

@@ -121,8 +121,7 @@ def test_they_share_an_environment_unless_one_has_its_own(tmp_path: Path) -> Non
     write(tmp_path, COMMON + SEVERAL + own)
     jax, torch, two = workers.catalogue(tmp_path).values()
     assert state.place(jax) == state.place(two)
-    assert state.place(jax).path.name == "keras"
-    assert state.place(torch).path.name == "keras-torch"
+    assert state.place(torch).path.name != state.place(jax).path.name
     assert (torch.uv.lock, torch.uv.python, torch.uv.torch_backend) == ("torch.lock", "3.11", "cpu")
     assert jax.uv.torch_backend is None
 

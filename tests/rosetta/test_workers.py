@@ -267,5 +267,12 @@ def test_a_missing_folder_of_workers_is_said(tmp_path: Path) -> None:
         workers.catalogue(tmp_path / "nowhere")
 
 
+def test_the_environments_of_the_checkout_have_plain_names() -> None:
+    """The names of its workers, and of what `rosetta harness` compares with, are unique."""
+    peers = workers.read(workers.PY_FOLDER / "rosetta" / "harness" / "ray" / "worker.toml")
+    for worker in [*workers.catalogue().values(), *peers]:
+        assert worker.environment_name in (worker.name, worker.folder.name)
+
+
 def test_the_workers_of_the_checkout_are_described_well() -> None:
     assert workers.catalogue().errors == {}

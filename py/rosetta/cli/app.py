@@ -10,6 +10,7 @@ import typer
 
 from rosetta.cli import (
     bench,
+    closed_pipe,
     compare,
     conform,
     data,
@@ -28,6 +29,7 @@ from rosetta.cli import (
     workers,
 )
 from rosetta.errors import UserError, one_line
+from rosetta.workers import CHECKOUT, PY_FOLDER
 
 app = typer.Typer(
     name="rosetta",
@@ -61,7 +63,9 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     logging.basicConfig(level=logging.WARNING, format="rosetta: %(message)s")
     try:
-        sys.exit(app(sys.argv[1:] or ["--help"], prog_name="rosetta", standalone_mode=False))
+        _refuse_without_a_checkout()
+        with closed_pipe.ends_silently():
+            sys.exit(app(sys.argv[1:] or ["--help"], prog_name="rosetta", standalone_mode=False))
     except typer.TyperException as error:
         _complain(error.format_message())
         sys.exit(2)
@@ -77,5 +81,17 @@ def main() -> None:
         sys.exit(130)
 
 
+def _refuse_without_a_checkout() -> None:
+    """Installed from a wheel, Rosetta has neither tasks nor workers. Raises UserError."""
+    if not (CHECKOUT / "protocol" / "tasks").is_dir():
+        raise UserError(
+            f"{PY_FOLDER / 'rosetta'} is a copy outside a checkout, without the tasks and the "
+            "workers: clone Rosetta's repository, and there use `make bench` or `make run`"
+        )
+
+
 def _complain(sentence: str) -> None:
-    print("rosetta: " + one_line(sentence), file=sys.stderr)
+    try:
+        print("rosetta: " + one_line(sentence), file=sys.stderr)
+    except BrokenPipeError:
+        closed_pipe.silence()  # the exit code says it still

@@ -10,7 +10,7 @@ from rich.console import Console
 from rosetta import environments, workers
 from rosetta.cli import as_json, completion, options
 from rosetta.environments import EnvironmentUnavailable, NotInstalled
-from rosetta.workers import UvEnvironment, Worker
+from rosetta.workers import WORKERS_FOLDERS, UvEnvironment, Worker
 
 app = typer.Typer(help="Make, measure, pin and remove the workers' environments.")
 
@@ -77,7 +77,9 @@ def size(names: Names = None, json: as_json.Option = False) -> int:
         as_json.write({worker.environment_name: environments.size(worker) for worker in each})
         return 0
     for worker in each:
-        print(f"{worker.environment_name:<20} {environments.size(worker) / 2**20:8,.0f} MB")
+        where = "" if worker.folder.parent in WORKERS_FOLDERS else f"  {worker.folder}"
+        megabytes = f"{environments.size(worker) / 2**20:8,.0f} MB"
+        print(f"{worker.environment_name:<20} {megabytes}{where}")
     return 0
 
 

@@ -38,12 +38,19 @@ def split(values: Iterable[str] | None) -> list[str]:
 def output() -> Console:
     """Standard output: wide enough for any table where it isn't a terminal."""
     terminal = sys.stdout is not None and sys.stdout.isatty()
-    return Console(width=None if terminal else _PLAIN_WIDTH, color_system=_colours())
+    return _Output(width=None if terminal else _PLAIN_WIDTH, color_system=_colours())
 
 
 def _colours() -> Literal["auto"] | None:
     """With $NO_COLOR there is no styling at all, not even bold."""
     return None if os.environ.get("NO_COLOR") else "auto"
+
+
+class _Output(Console):
+    """Standard output; when nobody reads it any more, `closed_pipe` ends the command."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # the BrokenPipeError, which Rich would turn into exit code 1
 
 
 class ProgressConsole(Console):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 
 from rich.console import Console
 
@@ -13,6 +14,7 @@ from rosetta.environments.errors import EnvironmentUnavailable
 from rosetta.environments.exclusive import Report, spinner
 from rosetta.environments.python import uv
 from rosetta.environments.state import EnvironmentStatus
+from rosetta.errors import UserError
 from rosetta.workers import JuliaEnvironment, UvEnvironment, Worker
 
 Made = EnvironmentStatus | EnvironmentUnavailable
@@ -34,7 +36,10 @@ def ensure_all(
     Workers that share an environment wait for each other, and so do all in Julia, whose packages
     are compiled into one place. `report` and `console` are as for `ensure`; `report` is called by
     one thread at a time. An interrupt ends what was started for any of them.
+
+    Raises UserError where two workers in different folders have the same name.
     """
+    _refuse_namesakes(workers)
     made: dict[str, Made] = {}
     groups = _groups(workers)
     if not groups:
@@ -59,6 +64,17 @@ def ensure_all(
             pool.shutdown(cancel_futures=True)
             raise
     return {worker.name: made[worker.name] for worker in workers}
+
+
+def _refuse_namesakes(workers: Sequence[Worker]) -> None:
+    folders: dict[str, Path] = {}
+    for worker in workers:
+        other = folders.setdefault(worker.name, worker.folder)
+        if other != worker.folder:
+            raise UserError(
+                f"two workers are called {worker.name}: {other} and {worker.folder}: "
+                "name one at a time"
+            )
 
 
 def _groups(workers: Sequence[Worker]) -> list[list[Worker]]:

@@ -154,7 +154,7 @@ class Worker(Description, frozen=True, kw_only=True):
     folder: Path
     """Absolute."""
     environment_name: str
-    """Workers with the same one share an environment."""
+    """Of its folder under ``environments``. Workers with the same one share an environment."""
     tuned: bool = False
 
     @property

@@ -18,7 +18,7 @@ from rosetta import tasks
 from rosetta.errors import UserError, unknown
 from rosetta.workers.description import INTERPRETERS, Description, Variant, Worker
 from rosetta.workers.environment_tables import environment_complaints
-from rosetta.workers.folders import shown
+from rosetta.workers.folders import environment_name, shown
 
 _COMMON_PLACEHOLDERS = frozenset({*INTERPRETERS.values(), "folder", "variant"})
 _ARGV_PLACEHOLDERS = _COMMON_PLACEHOLDERS | {"connection_file"}
@@ -52,7 +52,7 @@ def read(file: Path) -> list[Worker]:
             raise UserError(f"{shown(file)}: {where}{_with_key_first(str(error))}") from None
         worker = Worker(
             folder=folder,
-            environment_name=folder.name if shares else description.name,
+            environment_name=environment_name(folder, folder.name if shares else description.name),
             **{name: getattr(description, name) for name in description.__struct_fields__},
         )
         for complaint in _complaints(worker, is_folder=not where):

@@ -68,7 +68,7 @@ def test_an_environment_is_made_once_and_then_found(make: Make) -> None:
     assert lines[-1].startswith("tiny: ready after ")
     marker = json.loads((made.path / "rosetta.json").read_text())
     digest = hashlib.sha256(MSGPACK.encode()).hexdigest()
-    assert (marker["worker"], marker["lock_sha256"]) == ("tiny", digest)
+    assert (marker["worker"], marker["lock_sha256"]) == (made.path.name, digest)
     assert environments.size(worker) > 10_000
 
     lines.clear()
@@ -272,9 +272,11 @@ def test_an_environment_is_removed_with_its_log(make: Make) -> None:
     worker = make(MSGPACK)
     environments.remove(worker)  # nothing there: nothing to do
     path = environments.ensure(worker).path
+    log = path.with_name(f"{path.name}.log")
+    assert log.exists()
     environments.remove(worker)
     assert not path.exists()
-    assert not path.with_name("tiny.log").exists()
+    assert not log.exists()
     assert environments.size(worker) == 0
     assert environments.status(worker).reason == "not made yet"
 

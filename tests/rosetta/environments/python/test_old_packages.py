@@ -86,7 +86,8 @@ def with_files(worker: Worker, **files: str) -> Worker:
 
 
 def log(worker: Worker) -> str:
-    return environments.status(worker).path.with_name("tiny.log").read_text()
+    path = environments.status(worker).path
+    return path.with_name(f"{path.name}.log").read_text()
 
 
 def test_packages_are_built_with_what_was_installed_before(make: Make, old: Path) -> None:

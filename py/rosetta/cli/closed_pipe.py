@@ -1,0 +1,59 @@
+"""A reader that has gone: `rosetta workers | head -1` ends in silence, as Unix programs do."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+STATUS = 128 + signal.SIGPIPE
+"""What a shell says of a program that SIGPIPE has ended."""
+
+
+@contextmanager
+def ends_silently() -> Iterator[None]:
+    """Ends the process with STATUS where nobody reads its output any more.
+
+    Python ignores SIGPIPE, and must: the end of a worker isn't ours. So writing raises
+    BrokenPipeError, of which Typer makes a SystemExit with status 1. What is still in the
+    buffer is written here, since what fails at the interpreter's very end is shown.
+
+    Raises the BrokenPipeError where it is another pipe's.
+    """
+    try:
+        try:
+            yield
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except (BrokenPipeError, SystemExit) as error:
+        broken = error.__context__ if isinstance(error, SystemExit) else error
+        if not isinstance(broken, BrokenPipeError):
+            raise
+        if not any(map(_is_broken, _streams())):
+            raise broken from None
+        silence()
+        sys.exit(STATUS)
+
+
+def silence() -> None:
+    """From now on, what is written to a stream without a reader is lost without an error."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in filter(_is_broken, _streams()):
+        os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _streams() -> list[TextIO]:
+    """Those of standard output and error that were not closed when we were started."""
+    return [stream for stream in (sys.__stdout__, sys.__stderr__) if stream is not None]
+
+
+def _is_broken(stream: TextIO) -> bool:
+    poll = select.poll()
+    poll.register(stream, 0)  # errors are told unasked
+    return any(events & select.POLLERR for _, events in poll.poll(0))

@@ -1,0 +1,27 @@
+"""Which broken pipes end a command in silence. With real commands: tests/integration."""
+
+from __future__ import annotations
+
+import pytest
+
+from rosetta.cli.closed_pipe import ends_silently
+
+
+def test_another_pipe_s_is_an_error_like_others() -> None:
+    with pytest.raises(BrokenPipeError, match="a worker's"), ends_silently():
+        raise BrokenPipeError("a worker's")
+
+
+def test_typer_s_exit_because_of_it_is_that_error_too() -> None:
+    with pytest.raises(BrokenPipeError, match="a worker's"), ends_silently():
+        try:
+            raise BrokenPipeError("a worker's")
+        except BrokenPipeError:
+            raise SystemExit(1)  # noqa: B904 (as Typer does)
+
+
+def test_the_exit_codes_stay_as_they_are() -> None:
+    for code in (0, 1, 2):
+        with pytest.raises(SystemExit) as ended, ends_silently():
+            raise SystemExit(code)
+        assert ended.value.code == code
