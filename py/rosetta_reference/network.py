@@ -1,6 +1,6 @@
 """A task's whole network: layers, loss and optimiser."""
 
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import numpy as np
 
@@ -86,9 +86,17 @@ class Network:
         if labels is not None:
             self._check_labels(labels, len(inputs))
 
-    def train_step(self, inputs: np.ndarray, labels: np.ndarray) -> float:
-        """Do one step of training; return the batch's loss as it was before the update."""
-        loss = self._differentiate(inputs, labels)
+    def train_step(
+        self,
+        inputs: np.ndarray,
+        labels: np.ndarray,
+        done: Callable[[str], None] = lambda part: None,
+    ) -> float:
+        """Do one step of training; return the batch's loss as it was before the update.
+
+        Calls `done("forward")` when the loss is known, `done("backward")` when the gradients are.
+        """
+        loss = self._differentiate(inputs, labels, done)
         self._optimiser.update(self._gradients())
         return loss
 
@@ -103,7 +111,7 @@ class Network:
 
         With dropout on this draws new masks, as a step of training does.
         """
-        loss = self._differentiate(inputs, labels)
+        loss = self._differentiate(inputs, labels, lambda part: None)
         return loss, {name: values.copy() for name, values in self._gradients().items()}
 
     def predict(self, inputs: np.ndarray) -> np.ndarray:
@@ -123,15 +131,19 @@ class Network:
         """Return copies of all parameters by canonical name, in the task's order."""
         return {name: values.copy() for name, values in self._parameters.items()}
 
-    def _differentiate(self, inputs: np.ndarray, labels: np.ndarray) -> float:
+    def _differentiate(
+        self, inputs: np.ndarray, labels: np.ndarray, done: Callable[[str], None]
+    ) -> float:
         if not self._trains:
             raise ValueError("the task goes forward only")
         if not self._trusting:
             self.check(inputs, labels)
         logits = self._forward(inputs, training=True)
         loss, gradient = softmax_cross_entropy(logits, labels)
+        done("forward")
         for layer in reversed(self._layers):
             gradient = layer.backward(gradient)
+        done("backward")
         return loss
 
     def _forward(self, inputs: np.ndarray, training: bool) -> np.ndarray:

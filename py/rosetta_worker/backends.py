@@ -20,6 +20,10 @@ sockets, messages or timing. It has two functions:
     `train_step(batch) -> float`
         Forward, loss, backward, update. Returns the mean loss of the batch before the update, and
         only when the device has finished all of it. Timed as `step_ns`.
+        A network whose attribute `tells_parts` is true calls its method `done("forward")` when the
+        loss is known, and `done("backward")` when the gradients are; the runtime replaces that
+        method, and times the parts. Only where the framework computes them one after the other, and
+        by itself: on an asynchronous device nothing is done when its call returns.
     `set_learning_rate(rate)`
         The learning rate from the next step on. Seldom called, and not timed.
     `predict(inputs) -> array`

@@ -126,11 +126,18 @@ class Connection:
 
     def receive(self) -> List[Any]:
         """Frames of the next message. Raises `CoordinatorError` when the coordinator is gone."""
+        frames = self.receive_at_once()
+        while frames is None:
+            self._await(zmq.POLLIN)
+            frames = self.receive_at_once()
+        return frames
+
+    def receive_at_once(self) -> Optional[List[Any]]:
+        """Frames of the next message if it is there, else None."""
         try:  # polling is dearer, and the next batch is there when a step ends
             frame = self._socket.recv(zmq.NOBLOCK, copy=False)
         except zmq.Again:
-            self._await(zmq.POLLIN)
-            frame = self._socket.recv(copy=False)
+            return None
         frames = [frame.buffer]
         while frame.more:
             frame = self._socket.recv(copy=False)

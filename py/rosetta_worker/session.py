@@ -1,4 +1,4 @@
-"""A worker's side of a session: one message in, one answer out (protocol/SPEC.md, section 7)."""
+"""A worker's side of a session: it answers each message, in order (protocol/SPEC.md, section 7)."""
 
 import sys
 import traceback
@@ -7,8 +7,10 @@ from typing import Any, Dict, Optional
 import numpy as np
 
 from rosetta_worker import backends, shared_memory
-from rosetta_worker.clock import now_ns
-from rosetta_worker.wire import Arrays, Header, WireError, decode, is_number, text
+from rosetta_worker.clock import Parts, now_ns
+from rosetta_worker.inbox import Inbox, Message
+from rosetta_worker.outbox import Outbox
+from rosetta_worker.wire import Arrays, Header, WireError, is_number, text
 
 
 class Session:
@@ -20,15 +22,14 @@ class Session:
         self._backend = backend
         self._device = device
         self._threads = threads
-        self._next_id = 0
+        self._outbox = Outbox(channel)
         self._welcomed = False
         self._over = False
         self._tasks: Any = []
         self._forms: Dict[str, str] = {}
-        self._shared: Any = None
         self._setup: Optional[backends.Setup] = None
         self._network: Any = None
-        self._idle_since = now_ns()
+        self._parts = Parts()
         self._wait_ns = 0
         self._handlers: Dict[str, Any] = {
             "WELCOME": self._on_welcome,
@@ -41,31 +42,33 @@ class Session:
             "BYE": self._on_bye,
             "ERROR": self._on_error,
         }
+        self._inbox = Inbox(channel, self._handlers)
 
     def run(self, hello: Header) -> int:
         """Greet with `hello`, serve until BYE or the end of the tape; returns the exit status."""
         self._tasks = hello["tasks"]
         self._forms = hello.get("forms", {})
-        self._send("HELLO", {}, **hello)
+        self._outbox.send("HELLO", {}, **hello)
         while not self._over:
-            frames = self._channel.receive()
-            self._wait_ns = now_ns() - self._idle_since
-            if frames is None:
+            message = self._inbox.next(before_waiting=self._outbox.flush)
+            if message is None:
                 break
-            self._take(frames)
-            self._idle_since = now_ns()
+            self._take(message)
         return self.status
 
-    def _take(self, frames: Any) -> None:
-        re = None
+    def _take(self, message: Message) -> None:
+        header, re = message.header, message.header.get("id")
+        if header.get("type") != "BATCH":
+            self._outbox.flush()  # what follows may take long
+        self._wait_ns = message.wait_ns
         try:
-            header, arrays = decode(frames, self._handlers, self._shared)
-            re = header["id"]
+            if message.error is not None:
+                raise message.error
             handler = self._handlers.get(header["type"])
             if handler is None:
                 _log("ignored a message of unknown type %r" % header["type"])
                 return
-            handler(header, arrays)
+            handler(header, message.arrays)
         except WireError as error:
             self._refuse(error.code, error.sentence, error.re if error.re is not None else re)
         except Exception as error:  # the backend's own: whatever the framework raises
@@ -77,8 +80,11 @@ class Session:
 
     def _on_welcome(self, header: Header, arrays: Arrays) -> None:
         if header.get("shm") is not None:
-            self._shared = shared_memory.attach(header["shm"], header["id"])
+            self._inbox.shared = shared_memory.attach(header["shm"], header["id"])
         self._welcomed = True  # not before: a WELCOME that is answered with ERROR changes nothing
+        credit = header.get("credit")
+        if isinstance(credit, int):
+            self._outbox.credit = credit
         patience = header.get("reconnect_ns")
         if isinstance(patience, int):
             self._channel.reconnect_ns = patience
@@ -96,6 +102,9 @@ class Session:
         network = self._backend.build(setup, {n: a.copy() for n, a in arrays.items()})
         setup_ns = now_ns() - started
         self._setup, self._network = setup, network
+        self._parts = Parts()
+        if getattr(network, "tells_parts", False):
+            network.done = self._parts.done
         built = network.parameters()
         trainable = {p["name"] for p in setup.task["parameters"] if p.get("trainable", True)}
         self._answer(
@@ -123,14 +132,16 @@ class Session:
         copied = now_ns()
         loss = self._network.train_step(batch)
         finished = now_ns()
-        self._answer(
+        self._outbox.hold(
             "RESULT",
-            re,
+            finished - started,
+            re=re,
             step=step,
             loss=float(loss),
             wait_ns=wait_ns,
             copy_ns=copied - started,
             step_ns=finished - copied,
+            **self._parts.take(copied),
         )
 
     def _on_predict(self, header: Header, arrays: Arrays) -> None:
@@ -194,16 +205,11 @@ class Session:
         self._setup = self._network = None
 
     def _answer(self, kind: str, re: int, arrays: Optional[Arrays] = None, **fields: Any) -> None:
-        self._send(kind, arrays or {}, re=re, **fields)
+        self._outbox.send(kind, arrays or {}, re=re, **fields)
 
     def _refuse(self, code: str, sentence: str, re: Any) -> None:
         fields = {} if re is None else {"re": re}
-        self._send("ERROR", {}, code=code, message=text(sentence), fatal=False, **fields)
-
-    def _send(self, kind: str, arrays: Arrays, **fields: Any) -> None:
-        fields.update(type=kind, id=self._next_id)
-        self._next_id += 1
-        self._channel.send(fields, arrays)
+        self._outbox.send("ERROR", {}, code=code, message=text(sentence), fatal=False, **fields)
 
 
 def _log(sentence: str) -> None:

@@ -57,6 +57,8 @@ def test_two_frameworks_train_the_same_network(finished, tmp_path):
         assert [s.step for s in numpy] == [s.step for s in torch] == list(range(15))
         assert [s.loss for s in numpy] == pytest.approx([s.loss for s in torch], rel=1e-5)
         assert [s.phase for s in numpy] == ["first", "warmup", "warmup"] + ["timed"] * 12
+        for step in numpy + torch:  # both tell the parts of a step; the rest is the update
+            assert 0 < step.forward_ns + step.backward_ns < step.step_ns
 
     assert "mlp: step 15/15, loss" not in progress  # a line names the worker, not the task
     assert "torch: step 15/15, loss" in progress

@@ -13,31 +13,11 @@ include("golden.jl")
 
 # --- sessions with a coordinator that has decided beforehand what it says -------------------------
 
-"A channel: gives out the coordinator's messages, keeps what the worker says."
-mutable struct Script
-    reconnect_ns::Int
-    left::Vector{Any}
-    pause_ns::Int
-    said::Vector{Any}
-end
-
-RosettaWorker.is_live(::Script) = true
-
-function RosettaWorker.receive(script::Script)
-    Libc.systemsleep(script.pause_ns / 1e9)
-    isempty(script.left) && return nothing
-    return Vector{Vector{UInt8}}(popfirst!(script.left))
-end
-
-RosettaWorker.send(script::Script, header, arrays) =
-    push!(script.said, map(bytes_of, RosettaWorker.encode(header, arrays)))
-
-bytes_of(array::Array) = copy(reinterpret(UInt8, vec(array)))
-
 "Adds one to its parameters in `step_ns`; the function `failing` throws once."
 mutable struct Tiny
     failing::String
     step_ns::Int
+    steps::Int
     setups::Vector{Any}
     rates::Vector{Float64}
     values::Dict{String,Array{Float32}}
@@ -57,33 +37,79 @@ function build(tiny::Tiny, setup, parameters)
     return tiny
 end
 
-function train_step!(tiny::Tiny, (inputs, labels))
+function train_step!(tiny::Tiny, (inputs, labels), done)
     may_fail(tiny, "train_step")
-    until = time_ns() + tiny.step_ns
-    while time_ns() < until
+    for part in (:forward, :backward)
+        until = time_ns() + tiny.step_ns ÷ 2
+        while time_ns() < until
+        end
+        done(part)
     end
     foreach(value -> value .+= 1, values(tiny.values))
+    tiny.steps += 1
     return size(inputs, ndims(inputs)) / 2
 end
+
+train_step_whole!(tiny::Tiny, batch) = train_step!(tiny, batch, identity)
 
 function predict(tiny::Tiny, inputs)
     may_fail(tiny, "predict")
     return Float64.(inputs[1:2, :])
 end
 
+"A channel: gives out the coordinator's messages, keeps what the worker says."
+mutable struct Script
+    reconnect_ns::Int
+    left::Vector{Any}
+    pause_ns::Int  # before each message that is waited for
+    at_once::Bool  # all messages are there from the beginning
+    tiny::Tiny
+    said::Vector{Any}
+    steps_before::Vector{Int}  # how many steps were done when each of `said` was sent
+end
+
+RosettaWorker.is_live(::Script) = true
+
+function RosettaWorker.receive(script::Script)
+    Libc.systemsleep(script.pause_ns / 1e9)
+    return isempty(script.left) ? nothing : take_first!(script)
+end
+
+RosettaWorker.receive_at_once(script::Script) =
+    script.at_once && !isempty(script.left) ? take_first!(script) : nothing
+
+take_first!(script::Script) = Vector{Vector{UInt8}}(popfirst!(script.left))
+
+function RosettaWorker.send(script::Script, header, arrays)
+    push!(script.said, map(bytes_of, RosettaWorker.encode(header, arrays)))
+    push!(script.steps_before, script.tiny.steps)
+end
+
+bytes_of(array::Array) = copy(reinterpret(UInt8, vec(array)))
+
+"Let Julia compile a step: how long the first one of a session takes is held against its answer."
+function compile_step()
+    values = Dict("w" => zeros(Float32, 3, 2), "mean" => zeros(Float32, 2))
+    tiny = Tiny("", 0, 0, [], [], values)
+    train_step!(tiny, (zeros(UInt8, 3, 2), zeros(Int32, 2)), part -> nothing)
+end
+
 function play(request)
-    tiny = Tiny(request["failing"], request["step_ns"], [], [], Dict())
+    compile_step()
+    tiny = Tiny(request["failing"], request["step_ns"], 0, [], [], Dict())
     backend = Backend(
         identity,
         (setup, parameters) -> build(tiny, setup, parameters),
         (network, inputs, labels) -> (inputs, labels),
-        train_step!,
+        request["tells_parts"] ? train_step! : train_step_whole!,
         (network, rate) -> push!(network.rates, rate),
         predict,
         network -> network.values,
     )
-    script = Script(0, request["messages"], request["pause_ns"], [])
+    script = Script(
+        0, request["messages"], request["pause_ns"], request["at_once"], tiny, [], [])
     session = Session(script, backend, "cpu", 1)
+    session.outbox.held_ns = request["held_ns"]
     status = Ref(0)
     log = written_to(redirect_stderr, stderr) do
         status[] = RosettaWorker.run(session, request["hello"])
@@ -91,6 +117,7 @@ function play(request)
     return Dict(
         "said" => script.said, "status" => status[], "log" => log, "setups" => tiny.setups,
         "rates" => tiny.rates, "reconnect_ns" => script.reconnect_ns,
+        "steps_before" => script.steps_before,
     )
 end
 

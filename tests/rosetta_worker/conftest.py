@@ -9,7 +9,7 @@ import io
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,11 +18,29 @@ import pytest
 
 import runtimes
 from rosetta_worker import wire
+from rosetta_worker.outbox import HELD_NS
 from rosetta_worker.session import Session
 
 STEP_NS = 20_000_000
 HELLO = {"protocol": "1.0", "tasks": ["tiny", "words"], "framework": "tiny"}
 WELCOME = {"type": "WELCOME", "id": 0, "re": 0, "credit": 2, "reconnect_ns": 10**9}
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """How the coordinator goes about it, and how long a step takes."""
+
+    pause_ns: int = 0
+    """Before each message that is waited for."""
+    at_once: bool = False
+    """All messages are there from the beginning; otherwise each has to be waited for."""
+    failing: str = ""
+    """The backend's function that raises once."""
+    step_ns: int = STEP_NS
+    held_ns: int = HELD_NS
+    """How old an answer may get before it is sent."""
+    tells_parts: bool = False
+    """The backend says when it has gone forward, and backward, each in half of a step."""
 
 
 class Script:
@@ -31,27 +49,36 @@ class Script:
     live = True
     reconnect_ns = 0
 
-    def __init__(self, messages: list[Any], pause_ns: int) -> None:
+    def __init__(self, messages: list[Any], conduct: Conduct, backend: "Tiny") -> None:
         self.left = deque(messages)
-        self.pause_ns = pause_ns
+        self.conduct = conduct
+        self.backend = backend
         self.said: list[dict[str, Any]] = []
         self.arrays: list[dict[str, Any]] = []
+        self.steps_before: list[int] = []
 
     def receive(self) -> Any:
-        time.sleep(self.pause_ns / 1e9)
+        time.sleep(self.conduct.pause_ns / 1e9)
         return self.left.popleft() if self.left else None
+
+    def receive_at_once(self) -> Any:
+        return self.left.popleft() if self.left and self.conduct.at_once else None
 
     def send(self, header: dict[str, Any], arrays: dict[str, Any]) -> None:
         wire.encode(header, arrays)  # whatever is said can be sent
         self.said.append(header)
         self.arrays.append(arrays)
+        self.steps_before.append(self.backend.steps)
 
 
 class Tiny:
-    """Adds one to its parameters in `STEP_NS`; the function `failing` raises once."""
+    """Adds one to its parameters in `step_ns`; the function `failing` raises once."""
 
-    def __init__(self, failing: str) -> None:
-        self.failing = failing
+    def __init__(self, conduct: Conduct) -> None:
+        self.failing = conduct.failing
+        self.step_ns = conduct.step_ns
+        self.tells_parts = conduct.tells_parts
+        self.steps = 0
         self.setups: list[Any] = []
         self.rates: list[float] = []
 
@@ -67,12 +94,18 @@ class Tiny:
 
     def train_step(self, batch: Any) -> float:
         self._may_fail("train_step")
-        until = time.perf_counter_ns() + STEP_NS
-        while time.perf_counter_ns() < until:
-            pass
+        for part in ("forward", "backward"):
+            until = time.perf_counter_ns() + self.step_ns // 2
+            while time.perf_counter_ns() < until:
+                pass
+            self.done(part)
         for value in self.values.values():
             value += 1
+        self.steps += 1
         return len(batch.inputs) / 2
+
+    def done(self, part: str) -> None:
+        """Nobody wants to know."""
 
     def set_learning_rate(self, rate: float) -> None:
         self.rates.append(rate)
@@ -101,23 +134,27 @@ class Played:
     reconnect_ns: int
     setups: list[dict[str, Any]]
     rates: list[float]
+    steps_before: list[int]
+    """How many steps were done when each of `said` was sent."""
 
 
-def play_in_python(messages: list[Any], pause_ns: int, failing: str) -> Played:
-    script, backend, log = Script(messages, pause_ns), Tiny(failing), io.StringIO()
+def play_in_python(messages: list[Any], conduct: Conduct) -> Played:
+    backend, log = Tiny(conduct), io.StringIO()
+    script = Script(messages, conduct, backend)
     with contextlib.redirect_stderr(log):
-        status = Session(script, backend, "cpu", 1).run(dict(HELLO))
+        session = Session(script, backend, "cpu", 1)
+        session._outbox.held_ns = conduct.held_ns
+        status = session.run(dict(HELLO))
     setups = [setup._asdict() for setup in backend.setups]
     return Played(
         *(script.said, script.arrays, status, log.getvalue()),
-        *(script.reconnect_ns, setups, backend.rates),
+        *(script.reconnect_ns, setups, backend.rates, script.steps_before),
     )
 
 
-def play_in_julia(driver: Any, messages: list[Any], pause_ns: int, failing: str) -> Played:
+def play_in_julia(driver: Any, messages: list[Any], conduct: Conduct) -> Played:
     messages = [[bytes(memoryview(frame)) for frame in message] for message in messages]
-    options = {"pause_ns": pause_ns, "failing": failing, "step_ns": STEP_NS}
-    reply = driver.ask("play", hello=HELLO, messages=messages, **options)
+    reply = driver.ask("play", hello=HELLO, messages=messages, **asdict(conduct))
     said, arrays = zip(*map(wire.decode, reply.pop("said")), strict=True)
     for header in said:
         header.pop("arrays", None)
@@ -129,16 +166,17 @@ def play(request: pytest.FixtureRequest) -> Callable[..., Played]:
     """What a worker says after its HELLO, to a WELCOME and these messages (frames)."""
     driver = request.getfixturevalue("driver") if request.param == "julia" else None
 
-    def play(*messages: Any, failing: str = "", welcome: bool = True, pause_ns: int = 0) -> Played:
-        first = [wire.encode(WELCOME, {})] if welcome else []
+    def play(*messages: Any, welcome: bool = True, credit: int = 2, **conduct: Any) -> Played:
+        first = [wire.encode(WELCOME | {"credit": credit}, {})] if welcome else []
         script = [*first, *messages]
         if driver:
-            played = play_in_julia(driver, script, pause_ns, failing)
+            played = play_in_julia(driver, script, Conduct(**conduct))
         else:
-            played = play_in_python(script, pause_ns, failing)
+            played = play_in_python(script, Conduct(**conduct))
         assert [header["id"] for header in played.said] == list(range(len(played.said)))
         assert played.said.pop(0) == HELLO | {"type": "HELLO", "id": 0}
         played.arrays.pop(0)
+        played.steps_before.pop(0)
         return played
 
     return play

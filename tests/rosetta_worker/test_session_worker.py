@@ -105,6 +105,15 @@ def test_times_cover_what_they_name(play):
     assert all(type(value) is int and value >= 0 for value in times)
 
 
+def test_the_parts_of_a_step_are_timed_where_the_network_tells_them(play):
+    for result in play(setup(), batch(2), batch(3), tells_parts=True).said[1:]:
+        forward_ns, backward_ns = result["forward_ns"], result["backward_ns"]
+        assert min(forward_ns, backward_ns) >= BUSY_NS // 2
+        assert forward_ns + backward_ns <= result["step_ns"]
+    untold = play(setup(), batch(2)).said[1]
+    assert not {"forward_ns", "backward_ns"} & {*untold}
+
+
 def test_wait_is_the_time_until_the_batch_is_there(play):
     assert play(setup(), batch(), pause_ns=BUSY_NS).said[1]["wait_ns"] >= BUSY_NS
 

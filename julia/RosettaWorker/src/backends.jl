@@ -23,7 +23,10 @@
 #     arrays are neither changed nor kept beyond the step. Timed as `copy_ns`.
 # `train_step!(network, batch) -> loss`
 #     Forward, loss, backward, update. Returns the mean loss of the batch before the update, and
-#     only when the device has finished all of it. Timed as `step_ns`.
+#     only when the device has finished all of it. Timed as `step_ns`. With a method that takes a
+#     third argument, a function, it is called with one, and calls it with `:forward` when the loss
+#     is known and with `:backward` when the gradients are. Only where these are computed one after
+#     the other, and by the call itself: on an asynchronous device nothing is done when it returns.
 # `set_learning_rate!(network, rate)`
 #     The learning rate from the next step on. Seldom called, and not timed.
 # `predict(network, inputs)`

@@ -90,9 +90,16 @@ Frames of the next message, to be closed by the caller. Throws `WorkerError` whe
 gone.
 """
 function receive(connection::Connection)
-    wait_until_ready(connection, Zmq.POLLIN)
-    return Zmq.receive(connection.socket)
+    frames = receive_at_once(connection)
+    while frames === nothing
+        wait_until_ready(connection, Zmq.POLLIN)
+        frames = receive_at_once(connection)
+    end
+    return frames
 end
+
+"Frames of the next message if it is there, else nothing; to be closed by the caller."
+receive_at_once(connection::Connection) = Zmq.receive_at_once(connection.socket)
 
 function wait_until_ready(connection::Connection, events)
     wanted = [connection.socket => events, connection.observer => Zmq.POLLIN]

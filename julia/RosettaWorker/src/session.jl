@@ -1,31 +1,33 @@
-# A worker's side of a session: one message in, one answer out (protocol/SPEC.md, section 7).
+# A worker's side of a session: it answers each message, in order (protocol/SPEC.md, section 7).
 
 """
     Session(channel, backend, device, threads)
 
 Greets, then answers until BYE. `channel` is a `Connection` or a `Tape`: whatever has `send`,
-`receive`, `is_live` and `reconnect_ns`.
+`receive`, `receive_at_once`, `is_live` and `reconnect_ns`.
 """
 mutable struct Session{C}
     channel::C
     backend::Backend
     device::String
     threads::Int
+    inbox::Inbox{C}
+    outbox::Outbox{C}
     status::Int
-    next_id::Int
     welcomed::Bool
     over::Bool
     tasks::Vector{String}
     forms::Dict{String,String}
-    memory::Union{Vector{UInt8},Nothing}  # of the `shm` plane
     setup::Union{Setup,Nothing}
     network::Any
+    parts::Union{Parts,Nothing}  # of backends that tell them
     wait_ns::Int
 end
 
 Session(channel, backend::Backend, device::AbstractString, threads::Integer) = Session(
-    channel, backend, String(device), Int(threads), 0, 0, false, false, String[],
-    Dict{String,String}(), nothing, nothing, nothing, 0,
+    channel, backend, String(device), Int(threads), Inbox(channel, keys(HANDLERS)),
+    Outbox(channel), 0, false, false, String[], Dict{String,String}(), nothing, nothing,
+    nothing, 0,
 )
 
 """
@@ -35,46 +37,33 @@ Greet with the fields `hello`, serve until BYE or the end of the tape.
 """
 function run(session::Session, hello::Header)
     session.tasks, session.forms = hello["tasks"], get(hello, "forms", Dict{String,String}())
-    send_message(session, "HELLO", hello)
-    idle_since = now_ns()
+    send(session.outbox, "HELLO", hello)
     while !session.over
-        frames = receive(session.channel)
-        session.wait_ns = now_ns() - idle_since
-        frames === nothing && break
-        take(session, frames)
-        idle_since = now_ns()
+        message = next_message(() -> flush(session.outbox), session.inbox)
+        message === nothing && break
+        take(session, message)
     end
     return session.status
 end
 
 "Answer one message, whatever it holds."
-function take(session::Session, frames::AbstractVector)
-    re = nothing
+function take(session::Session, message::Message)
+    header = message.header
+    is_batch(message) || flush(session.outbox)  # what follows may take long
+    session.wait_ns = message.wait_ns
     try
-        header, arrays = decode_and_release(frames, session.memory)
-        re = header["id"]
+        message.error === nothing || throw(message.error)
         handler = get(HANDLERS, header["type"], nothing)
         if handler === nothing
             log_line("ignored a message of unknown type $(shown(header["type"]))")
         else
-            handler(session, header, arrays)
+            handler(session, header, message.arrays)
         end
     catch error
         error isa Union{WorkerError,InterruptException} && rethrow()
-        refuse(session, error, re)
+        refuse(session, error, get(header, "id", nothing))
     end
 end
-
-function decode_and_release(frames::AbstractVector, memory)
-    try
-        return decode(frames, keys(HANDLERS), memory)
-    finally
-        foreach(release, frames)
-    end
-end
-
-release(frame::Zmq.Frame) = close(frame)
-release(::Vector{UInt8}) = nothing
 
 refuse(session::Session, error::WireError, re) =
     send_error(session, error.code, error.sentence, error.re === nothing ? re : error.re)
@@ -90,9 +79,13 @@ end
 function on_welcome(session::Session, header::Header, ::Arrays)
     described = get(header, "shm", nothing)
     if described !== nothing
-        session.memory = attach(described, header["id"])
+        session.inbox.memory = attach(described, header["id"])
     end
     session.welcomed = true  # not before: a WELCOME that is answered with ERROR changes nothing
+    credit = get(header, "credit", nothing)
+    if is_number(credit)
+        session.outbox.credit = credit
+    end
     patience = get(header, "reconnect_ns", nothing)
     if is_number(patience)
         session.channel.reconnect_ns = patience
@@ -110,9 +103,10 @@ function on_setup(session::Session, header::Header, arrays::Arrays)
     require(session.setup === nothing, "SETUP before the END of the task under way", re)
     setup = read_setup(session, header, arrays)
     started = now_ns()
-    network = call(session.backend.build, setup, owned(arrays, session.memory))
+    network = call(session.backend.build, setup, owned(arrays, session.inbox.memory))
     setup_ns = now_ns() - started
     session.setup, session.network = setup, network
+    session.parts = tells_parts(session.backend.train_step!) ? Parts() : nothing
     built = values_of(session)
     frozen = Set(p["name"] for p in setup.task["parameters"] if get(p, "trainable", true) == false)
     trained = [length(array) for (name, array) in built if !(name in frozen)]
@@ -139,15 +133,22 @@ function on_batch(session::Session, header::Header, arrays::Arrays)
     started = now_ns()
     batch = call(backend.to_device, network, inputs, labels)
     copied = now_ns()
-    loss = call(backend.train_step!, network, batch)
+    loss = train_step(session, network, batch)
     finished = now_ns()
-    answer(session, "RESULT", re, Header(
+    hold(session.outbox, "RESULT", finished - started, merge(times!(session.parts, copied), Header(
+        "re" => re,
         "step" => step,
         "loss" => Float64(loss),
         "wait_ns" => wait_ns,
         "copy_ns" => copied - started,
         "step_ns" => finished - copied,
-    ))
+    )))
+end
+
+function train_step(session::Session, network, batch)
+    f, parts = session.backend.train_step!, session.parts
+    parts === nothing && return call(f, network, batch)
+    return call(f, network, batch, part -> done!(parts, part))
 end
 
 function on_predict(session::Session, header::Header, arrays::Arrays)
@@ -232,21 +233,10 @@ function forget(session::Session)
 end
 
 answer(session::Session, kind, re::Int, fields = Header(), arrays = Arrays()) =
-    send_message(session, kind, merge(fields, Header("re" => re)), arrays)
+    send(session.outbox, kind, merge(fields, Header("re" => re)), arrays)
 
 function send_error(session::Session, code, sentence, re)
     fields = Header("code" => code, "message" => text(sentence), "fatal" => false)
     re === nothing || (fields["re"] = re)
-    send_message(session, "ERROR", fields)
-end
-
-function send_message(session::Session, kind, fields::Header, arrays = Arrays())
-    header = merge(fields, Header("type" => kind, "id" => session.next_id))
-    session.next_id += 1
-    try
-        send(session.channel, header, Arrays(arrays))
-    catch error  # a socket or a disk, and so not the backend's
-        error isa Union{Zmq.ZmqError,SystemError,Base.IOError} || rethrow()
-        throw(WorkerError(describe(error)))
-    end
+    send(session.outbox, "ERROR", fields)
 end

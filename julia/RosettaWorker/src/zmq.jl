@@ -26,6 +26,7 @@ const EVENT_DISCONNECTED = 0x0200
 const EVENT_HANDSHAKE_SUCCEEDED = 0x1000
 const EVENT_HANDSHAKE_FAILED_AUTH = 0x4000
 
+const DONTWAIT = 1
 const SNDMORE = 2
 const POLLIN = Cshort(1)
 const POLLOUT = Cshort(2)
@@ -189,17 +190,32 @@ end
 has_more(frame::Frame) = ccall(symbol(:zmq_msg_more), Cint, (Ref{Frame},), frame) != 0
 
 "Frames of the next message, which is waited for. The caller closes them."
-function receive(socket::Socket)
+receive(socket::Socket) = receive_frames(socket, 0)
+
+"Frames of the next message if it is there, else nothing. The caller closes them."
+receive_at_once(socket::Socket) = receive_frames(socket, DONTWAIT)
+
+function receive_frames(socket::Socket, flags::Integer)
     frames = Frame[]
     while true
-        frame = Frame()
-        checked("zmq_msg_recv") do
-            ccall(symbol(:zmq_msg_recv), Cint, (Ref{Frame}, Ptr{Cvoid}, Cint),
-                  frame, socket.handle, 0)
-        end
+        frame = receive_frame(socket, flags)
+        frame === nothing && return nothing  # the first: a message comes as a whole
         push!(frames, frame)
         has_more(frame) || return frames
     end
+end
+
+"The next frame; nothing if it isn't there, and isn't to be waited for."
+function receive_frame(socket::Socket, flags::Integer)
+    frame = Frame()
+    size = checked("zmq_msg_recv") do
+        size = ccall(symbol(:zmq_msg_recv), Cint, (Ref{Frame}, Ptr{Cvoid}, Cint),
+                     frame, socket.handle, flags)
+        size == -1 && errno() == Libc.EAGAIN ? nothing : size
+    end
+    size === nothing || return frame
+    close(frame)
+    return nothing
 end
 
 "Send one message: each of `frames` is an array, whose bytes libzmq copies."

@@ -44,7 +44,8 @@ end
 @testset "RosettaWorker" begin
     for name in ("errors", "zmq", "ordered_maps", "messagepack", "json", "wire", "shared_memory",
                  "networks", "checks", "backends", "connection_file", "connection", "tape",
-                 "recorded", "console", "options", "process", "main")
+                 "recorded", "console", "inbox", "outbox", "parts", "options", "process",
+                 "main")
         @testset "$name" begin
             include("test_$name.jl")
         end

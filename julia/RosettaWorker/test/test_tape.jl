@@ -1,4 +1,4 @@
-using RosettaWorker: Tape, receive, send
+using RosettaWorker: Tape, receive, receive_at_once, send
 
 const TAPE_FOLDER = mktempdir()
 tape_path(name) = joinpath(TAPE_FOLDER, name)
@@ -19,6 +19,13 @@ end
     first, last = message("WELCOME", 0), [message("BATCH", 1); [UInt8[]]; [UInt8[1, 2]]]
     path = write_tape(tape_path("a"), first, 'W' => message("READY", 0), last)
     @test all_of(path) == [first, last, nothing]
+end
+
+@testset "nothing of a tape is there before it is asked for" begin
+    tape = Tape(write_tape(tape_path("one"), message("BATCH", 0)), quiet)
+    @test receive_at_once(tape) === nothing
+    @test receive(tape) == message("BATCH", 0)
+    close(tape)
 end
 
 @testset "a recording holds both sides, and can be played" begin

@@ -20,11 +20,15 @@ end
 
 content(frame) = Zmq.copy_bytes!(Vector{UInt8}(undef, length(frame)), frame)
 
+function listen(socket, endpoint)
+    Zmq.checked("zmq_bind") do
+        ccall(Zmq.symbol(:zmq_bind), Cint, (Ptr{Cvoid}, Cstring), socket.handle, endpoint)
+    end
+end
+
 "Let `near` listen at an address of this process; `far` connects to it."
 function join_pair(near, far)
-    Zmq.checked("zmq_bind") do
-        ccall(Zmq.symbol(:zmq_bind), Cint, (Ptr{Cvoid}, Cstring), near.handle, "inproc://pair")
-    end
+    listen(near, "inproc://pair")
     Zmq.connect(far, "inproc://pair")
 end
 
@@ -45,6 +49,19 @@ if HAS_LIBRARY
         end
     end
 
+    @testset "a message that isn't there yet is nothing" begin
+        with_pair() do context, near, far
+            join_pair(near, far)
+            @test Zmq.receive_at_once(far) === nothing
+            Zmq.send(near, [UInt8[1], UInt8[2, 3]])
+            Zmq.poll([far => Zmq.POLLIN], 1000)
+            frames = Zmq.receive_at_once(far)
+            @test map(content, frames) == [[1], [2, 3]]
+            foreach(close, frames)
+            @test Zmq.receive_at_once(far) === nothing
+        end
+    end
+
     @testset "a wait ends when its time is over" begin
         with_pair() do context, near, far
             @test 0.05 <= @elapsed Zmq.poll([near => Zmq.POLLIN], 60)
@@ -56,6 +73,8 @@ if HAS_LIBRARY
             error = thrown(() -> Zmq.connect(near, "nowhere"))
             @test (error.call, error.words) == ("zmq_connect", "Invalid argument")
             @test thrown(() -> Zmq.set_option(near, Zmq.CURVE_PUBLICKEY, "x")) isa Zmq.ZmqError
+            closed = Zmq.Socket(C_NULL)
+            @test thrown(() -> Zmq.receive_at_once(closed)) isa Zmq.ZmqError
         end
     end
 

@@ -83,27 +83,30 @@ end
 to_device(::Network, inputs, labels) = (inputs, labels)
 
 """
-    train_step!(network, batch) -> loss
+    train_step!(network, batch, done = part -> nothing) -> loss
 
-Forward, loss, backward, update; the mean loss is the one before the update.
+Forward, loss, backward, update; the mean loss is the one before the update. Calls `done(:forward)`
+when the loss is known, and `done(:backward)` when the gradients are.
 """
-function train_step!(network::Network, batch)
-    loss = differentiate!(network, batch)
+function train_step!(network::Network, batch, done = part -> nothing)
+    loss = differentiate!(network, batch, done)
     update!(network.optimiser)
     return loss
 end
 
 "The mean loss of a batch; the parameters' gradients become its gradient."
-function differentiate!(network::Network, (inputs, labels))
+function differentiate!(network::Network, (inputs, labels), done = part -> nothing)
     logits = forward!(network, inputs, true)
     dy = sized!(network.dlogits, size(logits)...)
     loss = softmax_cross_entropy!(dy, logits, labels)
+    done(:forward)
     # Nobody asks for the gradient by the network's input, nor can tokens have one.
     lowest = findfirst(layer -> !isempty(trainables(layer)), network.layers)
     for position in length(network.layers):-1:lowest + 1
         dy = backward!(network.layers[position], dy)
     end
     parameter_gradient!(network.layers[lowest], dy)
+    done(:backward)
     return loss
 end
 

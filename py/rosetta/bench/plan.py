@@ -65,7 +65,8 @@ class Plan:
     schedule: Schedule = "interleaved"
     repeats: int = 1
     """How often everybody is trained, in fresh processes."""
-    credit: int = 2
+    credit: int | None = None
+    """Batches under way at one worker at most; None: what its data plane is best with."""
     bind: str | None = None
     encrypt: bool = False
     plane: Plane = "shm"

@@ -78,8 +78,9 @@ def command(
         typer.Option(min=1, max=1000, help="Steps of one turn [10, or a tenth of all]"),
     ] = None,
     credit: Annotated[
-        int, typer.Option(min=1, max=1024, help="Batches under way; 1: no prefetch")
-    ] = 2,
+        int | None,
+        typer.Option(min=1, max=1024, help="Batches under way; 1: no prefetch [shm 32, inline 2]"),
+    ] = None,
     test_samples: Annotated[
         int | None, typer.Option(min=1, help="Test samples for accuracy [512, or all after epochs]")
     ] = None,

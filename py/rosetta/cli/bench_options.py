@@ -56,7 +56,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     schedule: Schedule
     repeats: int
     block: int | None
-    credit: int
+    credit: int | None
     test_samples: int | None
     proof: bool
     allow_unproved: bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosetta.coordinator.shared_memory import SharedMemory
-from rosetta.protocol import encode
+from rosetta.protocol import Arrays, encode
 from rosetta.protocol.frames import Frames, describe
 from rosetta.protocol.messages import Batch, Message, Predict, Setup
 from rosetta.tasks import Task
@@ -19,18 +19,31 @@ from rosetta.tasks import Task
 Plane = Literal["inline", "shm"]
 
 
-@dataclass(frozen=True)
 class PreparedMessage:
     """A message and its frames, to be sent to any number of workers."""
 
-    message: Message
-    frames: Frames
-    shared_frames: Frames | None = None
-    """The same with arrays left where they are: in memory that the worker has mapped, too."""
+    def __init__(
+        self, message: Message, arrays: Arrays, shared_frames: Frames | None = None
+    ) -> None:
+        """`shared_frames`: the same with arrays left in memory that the workers have mapped, too.
+
+        Where there are none everything travels inline. Otherwise those are encoded when they are
+        first asked for: most runs have no worker that does.
+        """
+        self.message = message
+        self._arrays = arrays
+        self._shared_frames = shared_frames
+        if shared_frames is None:
+            self.frames  # noqa: B018  encoded now, and not while a worker's clock runs
+
+    @cached_property
+    def frames(self) -> Frames:
+        """The frames with all arrays in them."""
+        return encode(self.message, self._arrays)
 
     def frames_on(self, plane: Plane) -> Frames:
         """The frames for a worker on `plane`."""
-        return self.shared_frames if plane == "shm" and self.shared_frames else self.frames
+        return self._shared_frames if plane == "shm" and self._shared_frames else self.frames
 
 
 def prepare_setup(
@@ -86,16 +99,15 @@ def prepare_predict(
 
 def _prepared(
     message: Setup | Batch | Predict,
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: Arrays,
     shared: SharedMemory | None,
 ) -> PreparedMessage:
-    frames = encode(message, arrays)
     offsets = {name: shared.offset_of(array) for name, array in arrays.items()} if shared else {}
     if all(offset is None for offset in offsets.values()):
-        return PreparedMessage(message, frames)
+        return PreparedMessage(message, arrays)
     described = [
         msgspec.structs.replace(array, offset_bytes=offsets[array.name]) for array in message.arrays
     ]
     sent = {name: array for name, array in arrays.items() if offsets[name] is None}
     elsewhere = msgspec.structs.replace(message, arrays=described)
-    return PreparedMessage(message, frames, encode(elsewhere, sent))
+    return PreparedMessage(message, arrays, encode(elsewhere, sent))

@@ -25,6 +25,9 @@ from rosetta.scratch import ScratchFolder
 log = logging.getLogger(__name__)
 
 _HEARD_STRANGERS = 20
+# Plain integers: pyzmq's own flags take a microsecond to be joined, several times a message.
+_AT_ONCE = int(zmq.NOBLOCK)
+_MORE_FOLLOWS = int(zmq.NOBLOCK | zmq.SNDMORE)
 _MESSAGES_AT_ONCE = 256
 """Most messages that one `pump` takes: whoever floods must not keep the others from their turn."""
 
@@ -115,7 +118,10 @@ class Router:
     def send(self, identity: bytes, frames: Frames) -> None:
         """Send one message. Raises `WorkerFailureError` for a peer that is gone or doesn't read."""
         try:
-            self._socket.send_multipart([identity, *frames], zmq.NOBLOCK, copy=False)
+            self._socket.send(identity, _MORE_FOLLOWS)
+            for frame in frames[:-1]:
+                self._socket.send(frame, _MORE_FOLLOWS, copy=False)
+            self._socket.send(frames[-1], _AT_ONCE, copy=False)
         except zmq.Again as error:
             raise WorkerFailureError("failed", "stopped reading its messages") from error
         except zmq.ZMQError as error:
@@ -130,16 +136,24 @@ class Router:
         if self._interrupted and not self._interruption_raised:
             self._interruption_raised = True
             raise KeyboardInterrupt
-        if not self._has_message():
+        if not self._take():
             self._poller.poll(max(0, round(seconds * 1000)))
-        for _ in range(_MESSAGES_AT_ONCE):
-            if not self._has_message():  # a receive that finds nothing would raise, which is dear
-                return
-            identity, *frames = self._socket.recv_multipart(zmq.NOBLOCK, copy=False)
-            self._deliver(bytes(identity.buffer), [frame.buffer for frame in frames])
+            self._take()
 
-    def _has_message(self) -> bool:
-        return bool(int(self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+    def _take(self) -> int:
+        """Hand out the messages that are there; returns how many they were."""
+        for count in range(_MESSAGES_AT_ONCE):
+            try:
+                frame = self._socket.recv(_AT_ONCE, copy=False)
+            except zmq.Again:
+                return count
+            identity = frame.bytes
+            frames: Frames = []
+            while frame.more:
+                frame = self._socket.recv(_AT_ONCE, copy=False)
+                frames.append(frame.buffer)
+            self._deliver(identity, frames)
+        return _MESSAGES_AT_ONCE
 
     def close(self) -> None:
         """Close the socket and remove its files."""

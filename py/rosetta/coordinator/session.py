@@ -14,7 +14,12 @@ from rosetta.coordinator import address, connection_file
 from rosetta.coordinator.deadlines import Deadlines
 from rosetta.coordinator.failure import WorkerFailureError
 from rosetta.coordinator.peer import PUMP_SECONDS, Peer
-from rosetta.coordinator.prepared import PreparedMessage, prepare_predict, prepare_setup
+from rosetta.coordinator.prepared import (
+    Plane,
+    PreparedMessage,
+    prepare_predict,
+    prepare_setup,
+)
 from rosetta.coordinator.router import Router
 from rosetta.coordinator.shared_memory import SharedMemory
 from rosetta.protocol import VERSION, Arrays, encode
@@ -39,6 +44,13 @@ from rosetta.tasks.definition import Gru
 
 RECONNECT_NS = 10 * 10**9
 
+CREDIT: Mapping[Plane, int] = {"inline": 2, "shm": 32}
+"""Batches under way at one worker, unless something else is asked for.
+
+Inline each takes memory in two processes, so there is one that computes and the next. In shared
+memory a batch under way costs nothing, and a whole turn's can be there from its beginning.
+"""
+
 
 class Session(Peer):
     """Talks with one worker. Every method that asks something raises `WorkerFailureError`."""
@@ -52,11 +64,15 @@ class Session(Peer):
         device: str = "cpu",
         threads: int = 1,
         deadlines: Deadlines | None = None,
-        credit: int = 2,
+        credit: int | None = None,
         shared: SharedMemory | None = None,
     ) -> None:
-        """`shared`: where batches may lie for a worker that this process starts and that can."""
-        super().__init__(router, name, run, deadlines or Deadlines(), credit)
+        """`shared`: where batches may lie for a worker that this process starts and that can.
+
+        `credit`: questions under way at most; None: `CREDIT` of the plane that it comes to.
+        """
+        super().__init__(router, name, run, deadlines or Deadlines(), credit or CREDIT["inline"])
+        self._chosen_credit = credit
         self._shared = shared
         self.device = device
         self.threads = threads
@@ -91,6 +107,7 @@ class Session(Peer):
         shm = None
         if self._shared and self.process and "shm" in self.hello.planes:
             self.plane = "shm"
+            self.credit = self._chosen_credit or CREDIT["shm"]
             shm = Shared(self._shared.path, self._shared.size_bytes)
         welcome = Welcome(
             id=self.router.next_id(),

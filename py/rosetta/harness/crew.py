@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -17,7 +17,7 @@ from rosetta.protocol.messages import Result
 from rosetta.tasks import Task
 
 PlaneName = Literal["inline_tcp", "inline_ipc", "shm"]
-TURN = 10
+TURN = 20
 """Batches that one worker gets before the next has its turn: a bench's longest block."""
 
 Arrays = tuple[NDArray[Any], NDArray[Any]]
@@ -28,7 +28,7 @@ class Crew:
     """Real sessions with real processes. A context manager: none is left behind."""
 
     def __init__(
-        self, plane: PlaneName, count: int, *, scratch: Path, log: Path, credit: int = 2
+        self, plane: PlaneName, count: int, *, scratch: Path, log: Path, credit: int | None = None
     ) -> None:
         """Start `count` workers. Raises UserError where `plane` can't be had here."""
         self.plane = plane
@@ -79,11 +79,13 @@ class Crew:
         """
         started = time.perf_counter_ns()
         for first in range(0, count, TURN):
+            chosen = [batches[n % len(batches)] for n in range(first, min(first + TURN, count))]
             with Lease(self.shared) as lease:
-                numbers = range(first, min(first + TURN, count))
-                turn = [self.prepare(batches[n % len(batches)], lease) for n in numbers]
-                for session in self.sessions[:workers]:
-                    session.train(turn, _nothing)
+                # The first worker has each as soon as it is ready, the others find all of them.
+                turn: list[PreparedMessage] = []
+                made = (self.prepare(batch, lease) for batch in chosen)
+                for number, session in enumerate(self.sessions[:workers]):
+                    session.train(turn if number else _kept(made, turn), _nothing)
         return time.perf_counter_ns() - started
 
     def prepare(self, batch: Arrays, lease: Lease) -> PreparedMessage:
@@ -93,7 +95,7 @@ class Crew:
         number = self.router.next_id()
         return prepare_batch(number, self._step, inputs, labels, shared=self.shared)
 
-    def _start(self, count: int, scratch: Path, log: Path, credit: int) -> None:
+    def _start(self, count: int, scratch: Path, log: Path, credit: int | None) -> None:
         worker = workers.get("null")
         for number in range(1, count + 1):
             name = f"null-{self.plane}-{number}"
@@ -103,6 +105,14 @@ class Crew:
         since = time.monotonic()
         for session in self.sessions:
             session.await_hello(since)
+
+
+def _kept(
+    messages: Iterable[PreparedMessage], into: list[PreparedMessage]
+) -> Iterator[PreparedMessage]:
+    for message in messages:
+        into.append(message)
+        yield message
 
 
 def _nothing(result: Result) -> None:

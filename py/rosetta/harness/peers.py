@@ -24,11 +24,12 @@ import zmq
 from numpy.typing import NDArray
 
 from rosetta.bench import conditions
+from rosetta.coordinator.session import CREDIT
 
 Payload = NDArray[np.uint8]
 """The bytes of a batch, inputs and labels together."""
-WINDOW = 2
-"""Batches under way where each is answered: a bench's credit."""
+WINDOW = CREDIT["shm"]
+"""Batches under way where each is answered: as many as at a worker."""
 _LIMIT_MS = 60_000
 _spawn = multiprocessing.get_context("spawn")
 

@@ -12,8 +12,7 @@ import pytest
 
 import waiting
 from rosetta import environments
-from rosetta.coordinator import Router, Session
-from rosetta.harness.peers import WINDOW, Answered, Memcpy, PeerError, PushPull, Queue, _paced
+from rosetta.harness.peers import Answered, Memcpy, PeerError, PushPull, Queue, _paced
 from rosetta.harness.ray_peer import RayStore, description
 from rosetta.harness.round_trip import PingPong
 from rosetta.results import RunDirectory
@@ -68,13 +67,6 @@ def test_no_more_batches_than_the_window_are_unanswered(window, most):
     _paced(7, window, send, lambda: waited.append(under_way.pop(0)))
     assert under_way == []
     assert waited == ([6] if window is None else list(range(7)))
-
-
-def test_the_window_is_a_session_s_credit():
-    session = Session(Router(), "null", "run")
-    assert session.credit == WINDOW
-    session.close()
-    session.router.close()
 
 
 @pytest.mark.parametrize("name", ["ipc", "queue"])

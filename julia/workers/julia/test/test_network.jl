@@ -18,6 +18,16 @@ end
     @test Backend.parameters(network) != sent
 end
 
+@testset "the parts of a step of $name are told, in their order" for name in TASKS
+    network, told = small_network(name), []
+    batch = Backend.to_device(network, small_batch(name)...)
+    before = Backend.parameters(network)
+    note(part) = push!(told, part => Backend.parameters(network) == before)
+    Backend.train_step!(network, batch, note)
+    @test told == [:forward => true, :backward => true]  # the update comes after both
+    @test Backend.parameters(network) != before
+end
+
 @testset "parameters that don't fit $name are refused" for name in TASKS
     whole = small_parameters(name)
     for key in keys(whole)

@@ -4,7 +4,8 @@ import os
 
 import numpy as np
 
-from rosetta_worker import session, wire
+from rosetta_worker import inbox, wire
+from rosetta_worker.outbox import Outbox
 from rosetta_worker.session import Session
 
 WRONG = {}
@@ -57,12 +58,12 @@ class Network:
 
 def sending(change):
     """What `change(send, self, kind, arrays, fields)` does, whenever something is sent."""
-    send = Session._send
+    send = Outbox._send
 
     def changed(self, kind, arrays, **fields):
         change(lambda *a, **f: send(self, *a, **f), self, kind, arrays, fields)
 
-    Session._send = changed
+    Outbox._send = changed
 
 
 def with_field(kind, **changes):
@@ -81,11 +82,11 @@ def on(kind, act):
     """What `act(session, handler, header, arrays)` does with a message of that kind."""
     take = Session._take
 
-    def changed(self, frames):
+    def changed(self, message):
         handler = self._handlers[kind]
         self._handlers[kind] = lambda header, arrays: act(self, handler, header, arrays)
         try:
-            take(self, frames)
+            take(self, message)
         finally:
             self._handlers[kind] = handler
 
@@ -102,4 +103,4 @@ def dies_of(condition):
             os._exit(7)
         return header, arrays
 
-    session.decode = changed
+    inbox.decode = changed

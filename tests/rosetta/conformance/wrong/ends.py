@@ -11,8 +11,8 @@ import numpy as np
 from base import Network, on, with_field, wrong
 
 from rosetta_worker import __main__ as program
-from rosetta_worker import connection, session, shared_memory, wire
-from rosetta_worker.session import Session
+from rosetta_worker import connection, inbox, shared_memory, wire
+from rosetta_worker.outbox import Outbox
 
 
 @wrong
@@ -48,7 +48,7 @@ def keeps_what_was_shared():
 
 @wrong
 def keeps_the_parameters_where_they_were():
-    decode = session.decode
+    decode = inbox.decode
 
     class Kept(np.ndarray):
         def copy(self):
@@ -60,7 +60,7 @@ def keeps_the_parameters_where_they_were():
             arrays = {name: array.view(Kept) for name, array in arrays.items()}
         return header, arrays
 
-    session.decode = changed
+    inbox.decode = changed
 
 
 @wrong
@@ -179,7 +179,7 @@ def hangs_in_a_step():
 
 @wrong
 def numbers_nothing():
-    Session._next_id = property(lambda self: 0, lambda self, value: None)
+    Outbox._next_id = property(lambda self: 0, lambda self, value: None)
 
 
 @wrong

@@ -4,7 +4,8 @@ import os
 
 from base import dies_of, on, sending, with_field, wrong
 
-from rosetta_worker import backends, session, wire
+from rosetta_worker import backends, inbox, wire
+from rosetta_worker.inbox import Inbox
 from rosetta_worker.session import Session
 from rosetta_worker.wire import WireError
 
@@ -29,7 +30,7 @@ def answers_unknown_types():
             raise WireError("unknown_type", "what?", header["id"])
         return header, arrays
 
-    session.decode = changed
+    inbox.decode = changed
 
 
 @wrong
@@ -46,7 +47,7 @@ def knows_short_forms_only():
             raise WireError("bad_header", "too wide")
         return decode(frames, *more)
 
-    session.decode = changed
+    inbox.decode = changed
 
 
 @wrong
@@ -135,7 +136,14 @@ def sends_values_of_later():
 
 
 @wrong
+def keeps_the_last_answers_back():
+    take = Inbox.next
+    Inbox.next = lambda self, before_waiting: take(self, lambda: None)
+
+
+@wrong
 def answers_out_of_order():
+    inbox._AT_ONCE = 1  # so that the next one can be seen on the socket
     held = []
 
     def change(send, self, kind, arrays, fields):
