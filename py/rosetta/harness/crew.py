@@ -18,7 +18,7 @@ from rosetta.tasks import Task
 
 PlaneName = Literal["inline_tcp", "inline_ipc", "shm"]
 TURN = 20
-"""Batches that one worker gets before the next has its turn: a bench's longest block."""
+"""Batches that one worker gets before the next has its turn."""
 
 Arrays = tuple[NDArray[Any], NDArray[Any]]
 """Inputs and labels of a batch."""
