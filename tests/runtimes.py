@@ -18,7 +18,7 @@ from rosetta_worker import connection
 
 NULL = Path(__file__).parents[1] / "py" / "workers" / "null"
 
-# A backend that builds its network when the file `gate` appears beside it.
+# A backend that builds its network when the file `gate` appears beside it. A step takes 0.2 s.
 GATED_PYTHON = """\
 import time
 from pathlib import Path
@@ -32,6 +32,11 @@ def build(setup, parameters):
 class Network:
     def parameters(self):
         return {}
+    def to_device(self, inputs, labels):
+        return inputs
+    def train_step(self, batch):
+        time.sleep(0.2)
+        return 0.0
 """
 GATED_JULIA = """\
 start(device, threads) = (framework = (name = "gated", version = "1"), tasks = ["tiny"])
@@ -42,7 +47,7 @@ function build(setup, parameters)
 end
 parameters(network) = Dict{String,Array{Float32}}()
 to_device(network, inputs, labels) = (inputs, labels)
-train_step!(network, batch) = 0.0
+train_step!(network, batch) = (sleep(0.2); 0.0)
 set_learning_rate!(network, rate) = nothing
 predict(network, inputs) = zeros(Float32, 2, size(inputs, 2))
 """

@@ -25,7 +25,7 @@ class Parts:
     def take(self, started_ns: int) -> Dict[str, int]:
         """`forward_ns` and `backward_ns` of the step that began then; empty if it told neither."""
         done_ns, self._done_ns = self._done_ns, {}
-        if len(done_ns) < 2:
+        if "forward" not in done_ns or "backward" not in done_ns:
             return {}
         return {
             "forward_ns": done_ns["forward"] - started_ns,

@@ -18,6 +18,7 @@ _TEXTS = ("protocol", "endpoint", "run", "key", "worker")
 _CURVE = ("server_key", "public_key", "secret_key")
 _GREETED = zmq.EVENT_HANDSHAKE_SUCCEEDED
 _TURNED_AWAY = zmq.EVENT_HANDSHAKE_FAILED_AUTH
+_READABLE = int(zmq.POLLIN)
 _EVENTS = _GREETED | _TURNED_AWAY | zmq.EVENT_DISCONNECTED
 
 
@@ -114,6 +115,7 @@ class Connection:
 
         Raises `CoordinatorError` when the coordinator is gone.
         """
+        self._notice_absence()
         frames = wire.encode(header, arrays)
         try:
             if len(frames) == 1:
@@ -162,6 +164,14 @@ class Connection:
                 return
             if self._absent_since is not None and self._patience_ms() == 0:
                 raise CoordinatorError("no coordinator at %s" % self.endpoint)
+
+    def _notice_absence(self) -> None:
+        """Of a coordinator that left while we computed what it had sent: libzmq would keep for its
+        return whatever is sent."""
+        while int(self._monitor.getsockopt(zmq.EVENTS)) & _READABLE:
+            self._observe()
+        if self._absent_since is not None and self._patience_ms() == 0:
+            raise CoordinatorError("no coordinator at %s" % self.endpoint)
 
     def _patience_ms(self) -> int:
         """Milliseconds until the coordinator counts as gone; -1 (no limit) while it is there."""

@@ -8,8 +8,10 @@ import numpy as np
 
 from rosetta_worker import backends, shared_memory
 from rosetta_worker.clock import Parts, now_ns
+from rosetta_worker.connection import CoordinatorError
 from rosetta_worker.inbox import Inbox, Message
 from rosetta_worker.outbox import Outbox
+from rosetta_worker.tape import TapeError
 from rosetta_worker.wire import Arrays, Header, WireError, is_number, text
 
 
@@ -61,20 +63,29 @@ class Session:
         if header.get("type") != "BATCH":
             self._outbox.flush()  # what follows may take long
         self._wait_ns = message.wait_ns
+        if message.error is not None:
+            self._fail(message.error, re)
+            return
         try:
-            if message.error is not None:
-                raise message.error
             handler = self._handlers.get(header["type"])
             if handler is None:
                 _log("ignored a message of unknown type %r" % header["type"])
                 return
             handler(header, message.arrays)
-        except WireError as error:
+        except (CoordinatorError, TapeError):  # there is nobody to answer
+            raise
+        except Exception as error:
+            self._fail(error, re)
+
+    def _fail(self, error: Exception, re: Any) -> None:
+        """Answer with ERROR."""
+        if isinstance(error, WireError):
             self._refuse(error.code, error.sentence, error.re if error.re is not None else re)
-        except Exception as error:  # the backend's own: whatever the framework raises
-            traceback.print_exc()
-            self._forget()
-            self._refuse("backend", "%s: %s" % (type(error).__name__, error), re)
+            return
+        # The backend's own: whatever the framework raises.
+        traceback.print_exception(type(error), error, error.__traceback__)
+        self._forget()
+        self._refuse("backend", "%s: %s" % (type(error).__name__, error), re)
 
     # --- the coordinator's messages, one method each ----------------------------------------------
 

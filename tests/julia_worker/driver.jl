@@ -66,6 +66,7 @@ mutable struct Script
     tiny::Tiny
     said::Vector{Any}
     steps_before::Vector{Int}  # how many steps were done when each of `said` was sent
+    left_before::Vector{Int}  # how many messages had not been taken in by then
 end
 
 RosettaWorker.is_live(::Script) = true
@@ -83,6 +84,7 @@ take_first!(script::Script) = Vector{Vector{UInt8}}(popfirst!(script.left))
 function RosettaWorker.send(script::Script, header, arrays)
     push!(script.said, map(bytes_of, RosettaWorker.encode(header, arrays)))
     push!(script.steps_before, script.tiny.steps)
+    push!(script.left_before, length(script.left))
 end
 
 bytes_of(array::Array) = copy(reinterpret(UInt8, vec(array)))
@@ -101,13 +103,14 @@ function play(request)
         identity,
         (setup, parameters) -> build(tiny, setup, parameters),
         (network, inputs, labels) -> (inputs, labels),
-        request["tells_parts"] ? train_step! : train_step_whole!,
+        request["tells_parts"] ? train_step! : train_step_whole!,  # as its last field says
         (network, rate) -> push!(network.rates, rate),
         predict,
         network -> network.values,
+        request["tells_parts"],
     )
     script = Script(
-        0, request["messages"], request["pause_ns"], request["at_once"], tiny, [], [])
+        0, request["messages"], request["pause_ns"], request["at_once"], tiny, [], [], [])
     session = Session(script, backend, "cpu", 1)
     session.outbox.held_ns = request["held_ns"]
     status = Ref(0)
@@ -117,7 +120,7 @@ function play(request)
     return Dict(
         "said" => script.said, "status" => status[], "log" => log, "setups" => tiny.setups,
         "rates" => tiny.rates, "reconnect_ns" => script.reconnect_ns,
-        "steps_before" => script.steps_before,
+        "steps_before" => script.steps_before, "left_before" => script.left_before,
     )
 end
 

@@ -56,6 +56,7 @@ class Script:
         self.said: list[dict[str, Any]] = []
         self.arrays: list[dict[str, Any]] = []
         self.steps_before: list[int] = []
+        self.left_before: list[int] = []
 
     def receive(self) -> Any:
         time.sleep(self.conduct.pause_ns / 1e9)
@@ -69,6 +70,7 @@ class Script:
         self.said.append(header)
         self.arrays.append(arrays)
         self.steps_before.append(self.backend.steps)
+        self.left_before.append(len(self.left))
 
 
 class Tiny:
@@ -136,6 +138,8 @@ class Played:
     rates: list[float]
     steps_before: list[int]
     """How many steps were done when each of `said` was sent."""
+    left_before: list[int]
+    """How many messages had not been taken in by then."""
 
 
 def play_in_python(messages: list[Any], conduct: Conduct) -> Played:
@@ -148,7 +152,8 @@ def play_in_python(messages: list[Any], conduct: Conduct) -> Played:
     setups = [setup._asdict() for setup in backend.setups]
     return Played(
         *(script.said, script.arrays, status, log.getvalue()),
-        *(script.reconnect_ns, setups, backend.rates, script.steps_before),
+        *(script.reconnect_ns, setups, backend.rates),
+        *(script.steps_before, script.left_before),
     )
 
 
@@ -177,6 +182,7 @@ def play(request: pytest.FixtureRequest) -> Callable[..., Played]:
         assert played.said.pop(0) == HELLO | {"type": "HELLO", "id": 0}
         played.arrays.pop(0)
         played.steps_before.pop(0)
+        played.left_before.pop(0)
         return played
 
     return play

@@ -98,8 +98,19 @@ def test_what_can_not_be_read_keeps_its_place(play):
     assert summary(script) == kinds
 
 
-def test_a_setup_is_answered_before_what_follows_it_is_read(play):
-    """A BATCH is checked against the task under way."""
-    script = play(setup(1), batch(2), END, setup(3), batch(4), credit=32, **SHORT)
-    kinds = ["READY", "RESULT", "ENDED", "READY", "RESULT"]
+def test_what_follows_another_message_is_taken_in_when_that_one_is_answered(play):
+    """A WELCOME tells where arrays lie, and a SETUP what a BATCH is checked against."""
+    script = play(setup(1), batch(2), batch(3), END, setup(4), batch(5), credit=32, **SHORT)
+    kinds = ["READY", "RESULT", "RESULT", "ENDED", "READY", "RESULT"]
     assert [kind for kind, _ in summary(script)] == kinds
+    assert script.left_before == [5, 2, 2, 2, 1, 0]
+
+
+def test_no_more_than_32_are_taken_in_at_once(play):
+    script = play(setup(), *batches(40), credit=2, **SHORT)
+    assert script.left_before == [40, *([8] * 32), *([0] * 8)]
+
+
+def test_a_message_that_can_not_be_read_ends_what_is_taken_in(play):
+    script = play(setup(), batch(2), [b"\xc1"], batch(3), credit=2, **SHORT)
+    assert script.left_before == [3, 1, 1, 0]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgpack
+import numpy as np
 import pytest
 import zmq
 
@@ -39,9 +40,9 @@ class Coordinator:
         self.worker, *frames = self.socket.recv_multipart()
         return wire.decode(frames)[0]
 
-    def send(self, kind: str, number: int, **fields: Any) -> None:
+    def send(self, kind: str, number: int, arrays: Any = None, **fields: Any) -> None:
         header = {"type": kind, "id": number} | fields
-        self.socket.send_multipart([self.worker, *wire.encode(header, {})])
+        self.socket.send_multipart([self.worker, *wire.encode(header, arrays or {})])
 
     def welcome(self, reconnect_ns: int) -> dict[str, Any]:
         hello = self.receive()
@@ -81,6 +82,15 @@ def start(runtime: Any, tmp_path: Path) -> Callable[..., int]:
         return runtime.start(folder or runtime.folder, "--connect", file)
 
     return start
+
+
+def gated(runtime: Any, tmp_path: Path) -> Path:
+    """The folder of a backend that waits for the file `gate` in it."""
+    folder = tmp_path / "gated"
+    folder.mkdir()
+    name, backend = runtime.gated
+    (folder / name).write_text(backend)
+    return folder
 
 
 # --- joining --------------------------------------------------------------------------------------
@@ -152,6 +162,25 @@ def test_a_worker_leaves_when_its_coordinator_stays_away(coordinator, runtime, s
     assert runtime.end() == (1, f"rosetta worker: no coordinator at {coordinator.endpoint}\n")
 
 
+def test_what_was_left_to_do_is_left_when_the_coordinator_stays_away(
+    coordinator, runtime, start, tmp_path
+):
+    """Twenty seconds of steps are there; after half a second nobody will ask for them."""
+    gated(runtime, tmp_path).joinpath("gate").touch()
+    start(coordinator.endpoint, tmp_path / "gated")
+    coordinator.welcome(reconnect_ns=SECOND_NS // 2)
+    coordinator.send("SETUP", 1, **SETUP | {"task": TASK | {"optimiser": {"kind": "sgd"}}})
+    assert coordinator.receive()["type"] == "READY"
+    arrays = {"inputs": np.zeros((2, 3), np.uint8), "labels": np.zeros(2, np.int32)}
+    for step in range(100):
+        coordinator.send("BATCH", 2 + step, arrays, step=step)
+    assert coordinator.receive()["type"] == "RESULT"
+    coordinator.close()
+    left = time.monotonic()
+    assert runtime.end() == (1, f"rosetta worker: no coordinator at {coordinator.endpoint}\n")
+    assert time.monotonic() - left < 12
+
+
 def test_a_coordinator_that_comes_back_in_time_is_served_again(coordinator, runtime, start):
     start(coordinator.endpoint)
     coordinator.welcome(reconnect_ns=20 * SECOND_NS)
@@ -183,10 +212,7 @@ def send_when_connected(coordinator: Coordinator, kind: str, number: int) -> Non
 def test_an_answer_that_was_due_meanwhile_reaches_the_coordinator_that_came_back(
     coordinator, runtime, start, tmp_path
 ):
-    folder = tmp_path / "gated"
-    folder.mkdir()
-    name, backend = runtime.gated
-    (folder / name).write_text(backend)
+    folder = gated(runtime, tmp_path)
     start(coordinator.endpoint, folder)
     coordinator.welcome(reconnect_ns=20 * SECOND_NS)
     coordinator.send("SETUP", 1, **SETUP)

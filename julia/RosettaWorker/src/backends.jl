@@ -23,10 +23,11 @@
 #     arrays are neither changed nor kept beyond the step. Timed as `copy_ns`.
 # `train_step!(network, batch) -> loss`
 #     Forward, loss, backward, update. Returns the mean loss of the batch before the update, and
-#     only when the device has finished all of it. Timed as `step_ns`. With a method that takes a
-#     third argument, a function, it is called with one, and calls it with `:forward` when the loss
-#     is known and with `:backward` when the gradients are. Only where these are computed one after
-#     the other, and by the call itself: on an asynchronous device nothing is done when it returns.
+#     only when the device has finished all of it. Timed as `step_ns`. In a backend with
+#     `const tells_parts = true` it is called with a third argument, a function, which it calls with
+#     `:forward` when the loss is known and with `:backward` when the gradients are. Only where these
+#     are computed one after the other, and by the call itself: on an asynchronous device nothing is
+#     done when it returns.
 # `set_learning_rate!(network, rate)`
 #     The learning rate from the next step on. Seldom called, and not timed.
 # `predict(network, inputs)`
@@ -55,7 +56,10 @@ struct Backend
     set_learning_rate!::Any
     predict::Any
     parameters::Any
+    tells_parts::Bool
 end
+
+const FUNCTIONS = [name for name in fieldnames(Backend) if name != :tells_parts]
 
 """
     call(f, arguments...)
@@ -83,11 +87,12 @@ function load_backend(folder::AbstractString)
         log_exception(error, catch_backtrace())
         throw(WorkerError("$path: $(describe(root_cause(error)))"))
     end
-    missing_names = [name for name in fieldnames(Backend) if !has_function(home, name)]
+    missing_names = [name for name in FUNCTIONS if !has_function(home, name)]
     if !isempty(missing_names)
         throw(WorkerError("$path lacks $(join(missing_names, ", ", " and "))"))
     end
-    return Backend((call(getfield, home, name) for name in fieldnames(Backend))...)
+    tells_parts = call(isdefined, home, :tells_parts) && call(getfield, home, :tells_parts) == true
+    return Backend((call(getfield, home, name) for name in FUNCTIONS)..., tells_parts)
 end
 
 has_function(home::Module, name::Symbol) =

@@ -106,10 +106,12 @@ function wait_until_ready(connection::Connection, events)
     while true
         is_ready, has_news = Zmq.poll(wanted, patience_ms(connection))
         has_news && observe(connection)
-        is_ready && return
+        # Also where it is ready: what is sent would be kept for the return of a coordinator that
+        # left while we computed.
         if !has_news && patience_ms(connection) == 0
             throw(WorkerError("no coordinator at $(connection.endpoint)"))
         end
+        is_ready && return
     end
 end
 

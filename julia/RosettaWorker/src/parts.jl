@@ -27,6 +27,3 @@ function times!(parts::Parts, started::Int)
 end
 
 times!(::Nothing, ::Int) = Header()
-
-"Whether `train_step!` has a method with a third argument: a function to be told of its parts."
-tells_parts(train_step!) = any(method -> method.nargs == 4, methods(train_step!))

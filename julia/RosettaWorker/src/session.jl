@@ -106,7 +106,7 @@ function on_setup(session::Session, header::Header, arrays::Arrays)
     network = call(session.backend.build, setup, owned(arrays, session.inbox.memory))
     setup_ns = now_ns() - started
     session.setup, session.network = setup, network
-    session.parts = tells_parts(session.backend.train_step!) ? Parts() : nothing
+    session.parts = session.backend.tells_parts ? Parts() : nothing
     built = values_of(session)
     frozen = Set(p["name"] for p in setup.task["parameters"] if get(p, "trainable", true) == false)
     trained = [length(array) for (name, array) in built if !(name in frozen)]

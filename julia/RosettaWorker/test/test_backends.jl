@@ -29,6 +29,12 @@ failure(folder) = redirect_stderr(() -> thrown(() -> load_backend(folder)), open
     @test call(backend.train_step!, nothing, nothing) == 0.0
 end
 
+@testset "a backend says whether it tells the parts of a step" begin
+    start = "start(device, threads) = nothing\n"
+    @test !load_backend(folder_with(start * REST)).tells_parts
+    @test load_backend(folder_with(start * REST * "const tells_parts = true\n")).tells_parts
+end
+
 @testset "two backends don't see each other" begin
     one, two = (folder_with("start(device, threads) = $n\n" * REST) for n in 1:2)
     loaded = load_backend(one), load_backend(two)

@@ -1,8 +1,4 @@
-using RosettaWorker: Header, Parts, done!, tells_parts, times!
-
-whole!(network, batch) = 0.0
-parted!(network, batch, done) = 0.0
-either!(network, batch, done = identity) = 0.0
+using RosettaWorker: Header, Parts, done!, times!
 
 @testset "the parts of a step" begin
     @testset "both are told, and once" begin
@@ -21,11 +17,5 @@ either!(network, batch, done = identity) = 0.0
         done!(parts, :update)
         @test times!(parts, 0) == Header()
         @test times!(nothing, 0) == Header()
-    end
-
-    @testset "a third argument asks for them" begin
-        @test !tells_parts(whole!)
-        @test tells_parts(parted!)
-        @test tells_parts(either!)
     end
 end

@@ -24,6 +24,9 @@ include("optimisers.jl")
 include("network.jl")
 include("disclosures.jl")
 
+"The CPU has done what a call returns from."
+const tells_parts = true
+
 """
     start(device, threads) -> Dict
 

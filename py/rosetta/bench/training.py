@@ -142,6 +142,9 @@ class Training:
     def _train_block(self, block: schedule.Block, lease: Lease, evaluator: Evaluator) -> None:
         # Gathered and encoded before anybody's clock runs, once for all workers.
         batches = [self._batch(step, lease) for step in block.steps]
+        for plane in {_session(participant).plane for participant in self._running()}:
+            for batch in batches:
+                batch.frames_on(plane)
         for participant in schedule.turns(
             list(self._running()), block.number + self._repeat - 1, self._plan.seed
         ):

@@ -25,19 +25,35 @@ def ends_silently() -> Iterator[None]:
     Raises the BrokenPipeError where it is another pipe's.
     """
     try:
-        try:
-            yield
-        finally:
-            if sys.stdout is not None:
-                sys.stdout.flush()
+        yield
+        _flush()
     except (BrokenPipeError, SystemExit) as error:
         broken = error.__context__ if isinstance(error, SystemExit) else error
         if not isinstance(broken, BrokenPipeError):
+            broken = _flush_fails()
+        if broken is None:
             raise
         if not any(map(_is_broken, _streams())):
             raise broken from None
         silence()
         sys.exit(STATUS)
+    except BaseException:  # whoever reads it, what went wrong decides
+        if _flush_fails():
+            silence()
+        raise
+
+
+def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _flush_fails() -> BrokenPipeError | None:
+    try:
+        _flush()
+    except BrokenPipeError as error:
+        return error
+    return None
 
 
 def silence() -> None:

@@ -40,6 +40,8 @@ class Peer:
         self.run = run
         self.key = router.new_key()
         self.credit = credit
+        self.heavy_credit = credit
+        """The same for messages that carry arrays: each takes memory in two processes."""
         self.plane: Plane = "inline"
         self.process: Process | None = None
         self.identity: bytes | None = None
@@ -100,10 +102,12 @@ class Peer:
         """
         under_way: deque[PreparedMessage] = deque()
         for request in requests:
-            if len(under_way) == self.credit:
+            frames = request.frames_on(self.plane)
+            most = self.credit if len(frames) == 1 else self.heavy_credit
+            while len(under_way) >= most:
                 yield self._next_answer(under_way, kind)
             try:
-                self.send(request.frames_on(self.plane))
+                self.send(frames)
             except WorkerFailureError:
                 self.router.pump(0)
                 while under_way and self.inbox:

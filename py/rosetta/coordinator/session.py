@@ -48,7 +48,8 @@ CREDIT: Mapping[Plane, int] = {"inline": 2, "shm": 32}
 """Batches under way at one worker, unless something else is asked for.
 
 Inline each takes memory in two processes, so there is one that computes and the next. In shared
-memory a batch under way costs nothing, and a whole turn's can be there from its beginning.
+memory a batch under way costs nothing, and a whole turn's can be there from its beginning. (What
+found no room there, and travels, is counted as inline.)
 """
 
 
@@ -107,7 +108,7 @@ class Session(Peer):
         shm = None
         if self._shared and self.process and "shm" in self.hello.planes:
             self.plane = "shm"
-            self.credit = self._chosen_credit or CREDIT["shm"]
+            self.credit = self._chosen_credit or CREDIT["shm"]  # inline it is the heavy one
             shm = Shared(self._shared.path, self._shared.size_bytes)
         welcome = Welcome(
             id=self.router.next_id(),

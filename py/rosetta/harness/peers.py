@@ -1,8 +1,8 @@
 """Other ways to bring the same bytes to other processes, each at its most favourable.
 
 A block is streamed to a receiver without any answer until its end, or, as ours are, every batch is
-answered by a small message, with two of them under way; a receiver takes a batch and does nothing
-with it. Every receiver is a process on the processors that a worker has.
+answered by a small message, with as many of them under way; a receiver takes a batch and does
+nothing with it. Every receiver is a process on the processors that a worker has.
 """
 
 from __future__ import annotations

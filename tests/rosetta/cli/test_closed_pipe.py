@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from rosetta.cli.closed_pipe import ends_silently
@@ -25,3 +29,33 @@ def test_the_exit_codes_stay_as_they_are() -> None:
         with pytest.raises(SystemExit) as ended, ends_silently():
             raise SystemExit(code)
         assert ended.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "said"),
+    [
+        ("ValueError('mine')", 1, "ValueError: mine"),
+        ("KeyboardInterrupt", -2, "KeyboardInterrupt"),
+        ("SystemExit(3)", 141, ""),
+    ],
+)
+def test_what_went_wrong_is_said_though_its_output_has_no_reader(raised, status, said) -> None:
+    """With words still in the buffer."""
+    lines = [
+        "from rosetta.cli.closed_pipe import ends_silently",
+        "with ends_silently():",
+        "    print('half a sentence', end='')",
+        f"    raise {raised}",
+    ]
+    reading, writing = os.pipe()
+    os.close(reading)
+    ran = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},
+    )
+    os.close(writing)
+    assert (ran.returncode, (ran.stderr.splitlines() or [""])[-1]) == (status, said)

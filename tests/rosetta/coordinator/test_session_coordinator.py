@@ -64,6 +64,24 @@ def test_a_worker_never_holds_more_batches_than_its_credit(
     assert most == credit, "and all of it is used"
 
 
+def test_batches_that_travel_have_a_credit_of_their_own(joined: Joined, router: Router) -> None:
+    """A worker with shared memory may have 32 headers under way, and not 32 batches."""
+    holding: list[Header] = []
+    held: list[int] = []
+
+    def hoard(peer: Peer, header: Header, frames: list[bytes]) -> None:
+        holding.append(header)
+        held.append(len(holding))
+        while holding and not peer.socket.poll(40):
+            answer(peer, holding.pop(0), [])
+
+    session, _ = joined(replacing("BATCH", hoard), credit=5)
+    set_up(session)
+    session.heavy_credit = 2
+    assert train(session, batches(router, 8)) == list(range(8))
+    assert max(held) == 2
+
+
 def test_credit_holds_for_predictions_too(joined: Joined, router: Router) -> None:
     held: list[int] = []
     holding: list[tuple[Header, list[bytes]]] = []

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+import tested_workers
+from rosetta import workers
 from rosetta.coordinator.session import CREDIT
 from rosetta.harness.ceiling import Size, batches_of
 from rosetta.harness.crew import TURN, Crew
+
+
+@pytest.fixture(autouse=True)
+def _environment():
+    tested_workers.needed(workers.get("null"))
 
 
 @pytest.mark.parametrize(
