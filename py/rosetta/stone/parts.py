@@ -76,7 +76,7 @@ PARTS = (
         "train_step",
         "Training step",
         "What is timed: forward, loss, backward, update, and the device has finished.",
-        r"train_step|synchronise",
+        r"train_step|tells_parts|synchronise",
     ),
     Part("predict", "Prediction", "Logits, with dropout off.", r"predict"),
 )
